@@ -1,0 +1,23 @@
+import type { Scenario } from '../scenario.ts';
+import { expiryBurst } from './expiry-burst.ts';
+import { expiryLag } from './expiry-lag.ts';
+import { keepAlive } from './keep-alive.ts';
+import { leaseGrant } from './lease-grant.ts';
+import { millionLeases } from './million-leases.ts';
+import { putDurable } from './put-durable.ts';
+import { putVaried } from './put-varied.ts';
+import { rangeLinearizable } from './range-linearizable.ts';
+import { snapshotPause } from './snapshot-pause.ts';
+
+/** In the order of the table. */
+export const allScenarios: readonly Scenario[] = [
+  putDurable,
+  putVaried,
+  rangeLinearizable,
+  leaseGrant,
+  keepAlive,
+  expiryBurst,
+  expiryLag,
+  millionLeases,
+  snapshotPause,
+];

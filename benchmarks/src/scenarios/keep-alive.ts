@@ -1,0 +1,25 @@
+import { grantLeases } from '../load/lease-load.ts';
+import { runRenewals } from '../load/renewal-load.ts';
+import type { Scenario } from '../scenario.ts';
+import { GrpcConnection } from '../wire/grpc-connection.ts';
+
+const leases = 1000;
+const ttlSeconds = 600;
+
+export const keepAlive: Scenario = {
+  name: 'keep-alive',
+  work: 'KeepAlive, 1000 leases on one stream',
+  unit: '1/s',
+  rounds: 3,
+  target: { kind: 'ratioAtLeast', bound: 1 },
+  async measure(server, { quick }) {
+    await grantLeases(server, { last: leases, ttlSeconds });
+    const connection = await GrpcConnection.open(server.address);
+    const load = { connection, leases, ttlSeconds, leaseOf: (index: number) => (index % leases) + 1 };
+    const renewals = quick ? 50_000 : 500_000;
+    await runRenewals({ ...load, renewals: renewals / 5 });
+    const value = await runRenewals({ ...load, renewals });
+    connection.close();
+    return { value };
+  },
+};

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { answers } from './answers.ts';
+import { freePorts } from './free-ports.ts';
+import { ServerProcess } from './server-process.ts';
+import type { Command } from './server-process.ts';
+
+/** How to start one of the servers that are compared. */
+export interface ServerKind {
+  readonly name: string;
+  /** With a data folder that is made for the run and ports that nobody uses. */
+  command(dataDir: string, clientPort: number, peerPort: number): Command;
+}
+
+/** A server that runs as a process of its own, with a data folder of its own that is deleted at the end. */
+export class MeasuredServer {
+  readonly kind: ServerKind;
+  readonly #dataDir: string;
+  #process: ServerProcess | undefined;
+  #address = '';
+
+  private constructor(kind: ServerKind) {
+    this.kind = kind;
+    this.#dataDir = mkdtempSync(join(tmpdir(), `tenure-bench-${kind.name}-`));
+  }
+
+  static async start(kind: ServerKind): Promise<MeasuredServer> {
+    const server = new MeasuredServer(kind);
+    try {
+      await server.#launch();
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+    return server;
+  }
+
+  /** host:port of the client API, gRPC and HTTP/1.1 alike. */
+  get address(): string {
+    return this.#address;
+  }
+
+  /** Memory that the process holds, in bytes. */
+  rssBytes(): number {
+    return this.#process?.rssBytes() ?? 0;
+  }
+
+  /** Ends the process in order, starts it on the same folder, and returns the time until it answered a read again. */
+  async restart(): Promise<number> {
+    await this.#process?.stop();
+    const startedMs = performance.now();
+    await this.#launch();
+    return performance.now() - startedMs;
+  }
+
+  async close(): Promise<void> {
+    await this.#process?.stop();
+    rmSync(this.#dataDir, { recursive: true, force: true });
+  }
+
+  async #launch(): Promise<void> {
+    const [clientPort = 0, peerPort = 0] = await freePorts(2);
+    this.#address = `127.0.0.1:${clientPort}`;
+    const command = this.kind.command(this.#dataDir, clientPort, peerPort);
+    this.#process = await ServerProcess.start(this.kind.name, command, () => answers(this.#address));
+  }
+}

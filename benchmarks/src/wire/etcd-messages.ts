@@ -1,0 +1,95 @@
+import { bytesOf, MessageWriter, readFields, varintOf } from './protobuf.ts';
+
+/** The requests of the benchmarks, as etcd's v3 API numbers their fields. */
+export const methods = {
+  put: '/etcdserverpb.KV/Put',
+  range: '/etcdserverpb.KV/Range',
+  watch: '/etcdserverpb.Watch/Watch',
+  leaseGrant: '/etcdserverpb.Lease/LeaseGrant',
+  leaseKeepAlive: '/etcdserverpb.Lease/LeaseKeepAlive',
+  leaseLeases: '/etcdserverpb.Lease/LeaseLeases',
+  snapshot: '/etcdserverpb.Maintenance/Snapshot',
+  status: '/etcdserverpb.Maintenance/Status',
+} as const;
+
+export function putRequest(key: string, value: string, lease = 0): Buffer {
+  return new MessageWriter().bytes(1, key).bytes(2, value).varint(3, lease).finish();
+}
+
+export function rangeRequest(key: string, options: { rangeEnd?: string; countOnly?: boolean } = {}): Buffer {
+  const writer = new MessageWriter().bytes(1, key);
+  if (options.rangeEnd !== undefined) writer.bytes(2, options.rangeEnd);
+  return writer.varint(9, options.countOnly === true ? 1 : 0).finish();
+}
+
+export function leaseGrantRequest(ttlSeconds: number, id = 0): Buffer {
+  return new MessageWriter().varint(1, ttlSeconds).varint(2, id).finish();
+}
+
+export function watchCreateRequest(key: string, rangeEnd: string): Buffer {
+  return new MessageWriter().bytes(1, new MessageWriter().bytes(1, key).bytes(2, rangeEnd).finish()).finish();
+}
+
+/** The revision in the header of any reply. */
+export function revisionOf(reply: Buffer): number {
+  return varintOf(bytesOf(reply, 1), 3);
+}
+
+/** Who answered a question for the status, whom it holds for the leader (0: nobody), and in which term. */
+export function statusOf(reply: Buffer): { member: bigint; leader: bigint; term: number } {
+  const found = { member: 0n, leader: 0n, term: varintOf(reply, 6) };
+  for (const field of readFields(bytesOf(reply, 1))) if (field.number === 2) found.member = field.varint;
+  for (const field of readFields(reply)) if (field.number === 4) found.leader = field.varint;
+  return found;
+}
+
+export function rangeCountOf(reply: Buffer): number {
+  return varintOf(reply, 4);
+}
+
+export function leaseCountOf(leasesReply: Buffer): number {
+  let count = 0;
+  for (const field of readFields(leasesReply)) if (field.number === 2) count += 1;
+  return count;
+}
+
+/**
+ * ID and TTL of a reply to a grant, a renewal or a question for the time to live: all three number them alike. Read by
+ * hand, since a slow client would hide how fast a server renews; ids here are ours and small.
+ */
+export function leaseReply(reply: Buffer): { id: number; ttlSeconds: number } {
+  const found = { id: 0, ttlSeconds: 0 };
+  let at = 0;
+  const readVarint = (): number => {
+    let value = 0;
+    for (let factor = 1; at < reply.length; factor *= 128) {
+      const byte = reply[at++] ?? 0;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+    throw new Error('a reply ends inside a number');
+  };
+  while (at < reply.length) {
+    const tag = readVarint();
+    const value = readVarint();
+    if ((tag & 7) === 2) at += value;
+    else if (tag === 16) found.id = value;
+    else if (tag === 24) found.ttlSeconds = value;
+  }
+  return found;
+}
+
+/** What one message of a watch says: whether it confirms the watch, and the keys that were deleted. */
+export function watchReply(reply: Buffer): { created: boolean; canceled: boolean; deletedKeys: string[] } {
+  let created = false;
+  let canceled = false;
+  const deletedKeys: string[] = [];
+  for (const field of readFields(reply)) {
+    if (field.number === 3) created = field.varint === 1n;
+    if (field.number === 4) canceled = field.varint === 1n;
+    if (field.number === 11 && varintOf(field.bytes, 1) === 1) {
+      deletedKeys.push(bytesOf(bytesOf(field.bytes, 2), 1).toString('latin1'));
+    }
+  }
+  return { created, canceled, deletedKeys };
+}

@@ -1,0 +1,20 @@
+import type { ServerOptions } from '../servers/server-options.ts';
+import type { CaseContext } from './case-context.ts';
+
+/** One promise of the API, with the expectation that etcd has confirmed (or that its mark explains). */
+export interface Case {
+  readonly name: string;
+  /** The first etcd version that behaves so, where it is not 3.4: an older one does not run the case. */
+  readonly since?: '3.5' | '3.6';
+  /** Why etcd does not run the case: an extension of ours, or a rule that is stricter than etcd's. */
+  readonly tenureOnly?: string;
+  readonly timeoutMs?: number;
+  run(t: CaseContext): Promise<void>;
+}
+
+/** Cases about one thing. Those that ask for server options get a server of their own, the others share one. */
+export interface CaseGroup {
+  readonly name: string;
+  readonly server?: ServerOptions;
+  readonly cases: readonly Case[];
+}

@@ -1,0 +1,62 @@
+import { calls } from './calls.ts';
+import type { CaseGroup } from './case.ts';
+import { cluster } from './cluster.ts';
+import { kvCompact } from './kv-compact.ts';
+import { kvDelete } from './kv-delete.ts';
+import { kvPut } from './kv-put.ts';
+import { kvRangeOrder } from './kv-range-order.ts';
+import { kvRangePast } from './kv-range-past.ts';
+import { kvRange } from './kv-range.ts';
+import { kvTxnCompare } from './kv-txn-compare.ts';
+import { kvTxnRefusals } from './kv-txn-refusals.ts';
+import { kvTxn } from './kv-txn.ts';
+import { leaseExpiry } from './lease-expiry.ts';
+import { leaseGrant } from './lease-grant.ts';
+import { leaseKeepAlive } from './lease-keepalive.ts';
+import { leaseLeases, leaseTimeToLive } from './lease-listing.ts';
+import { leaseRevoke } from './lease-revoke.ts';
+import { chosenLimits, defaultLimits } from './limits.ts';
+import { maintenance } from './maintenance.ts';
+import { noSpace } from './no-space.ts';
+import { unimplemented } from './unimplemented.ts';
+import { watchControl, watchProgressInterval } from './watch-control.ts';
+import { watchCreate } from './watch-create.ts';
+import { watchEvents } from './watch-events.ts';
+import { watchFragment } from './watch-fragment.ts';
+import { watchSlow } from './watch-slow.ts';
+import { watchStart } from './watch-start.ts';
+import { wire } from './wire.ts';
+
+/** All cases, in the order in which they run. */
+export const caseGroups: readonly CaseGroup[] = [
+  kvRange,
+  kvRangeOrder,
+  kvRangePast,
+  kvPut,
+  kvDelete,
+  kvTxn,
+  kvTxnCompare,
+  kvTxnRefusals,
+  kvCompact,
+  watchCreate,
+  watchStart,
+  watchEvents,
+  watchControl,
+  watchProgressInterval,
+  watchFragment,
+  watchSlow,
+  leaseGrant,
+  leaseRevoke,
+  leaseKeepAlive,
+  leaseTimeToLive,
+  leaseLeases,
+  leaseExpiry,
+  maintenance,
+  noSpace,
+  cluster,
+  defaultLimits,
+  chosenLimits,
+  wire,
+  calls,
+  unimplemented,
+];

@@ -1,0 +1,131 @@
+import { expect } from 'vitest';
+import type { CaseContext } from './case-context.ts';
+import type { Case, CaseGroup } from './case.ts';
+
+async function listed(t: CaseContext, among: readonly bigint[]): Promise<bigint[]> {
+  const { leases } = await t.lease.leaseLeases({});
+  return leases.map(({ ID }) => ID).filter((id) => among.includes(id));
+}
+
+const timeToLive: Case[] = [
+  {
+    name: 'answers the remaining and the granted TTL',
+    run: async (t) => {
+      const ID = await t.grant(100n);
+      const revision = await t.revision();
+      const reply = await t.lease.leaseTimeToLive({ ID });
+      expect(reply).toMatchObject({ ID, grantedTTL: 100n, keys: [] });
+      expect(reply.TTL).toBeGreaterThanOrEqual(90n);
+      expect(reply.TTL).toBeLessThanOrEqual(100n);
+      expect(reply.header?.revision).toBe(revision);
+    },
+  },
+  {
+    name: 'answers the keys of the lease, and only when asked',
+    run: async (t) => {
+      const ID = await t.grant();
+      for (const name of ['b', '\xff', 'a', 'c']) await t.put(name, '1', ID);
+      await t.delete('c');
+      await t.put('none', '1');
+      const { keys } = await t.lease.leaseTimeToLive({ ID, keys: true });
+      expect(keys.map((key) => t.nameOf(key)).toSorted()).toEqual(['a', 'b', '\xff']);
+      expect((await t.lease.leaseTimeToLive({ ID })).keys).toEqual([]);
+    },
+  },
+  {
+    name: 'answers TTL -1 for a lease that does not exist',
+    run: async (t) => {
+      const gone = await t.grant();
+      await t.lease.leaseRevoke({ ID: gone });
+      for (const ID of [gone, 0x7fffffffn, -3n, 0n]) {
+        const reply = await t.lease.leaseTimeToLive({ ID, keys: true });
+        expect(reply).toMatchObject({ ID, TTL: -1n, grantedTTL: 0n, keys: [] });
+      }
+    },
+  },
+  {
+    name: 'answers milliseconds beside the seconds, which are rounded up',
+    tenureOnly: 'TTL_ms is an extension field; etcd cuts seconds off, so that a live lease may show 0',
+    run: async (t) => {
+      const { ID } = await t.lease.leaseGrant({ TTLMs: 700n });
+      t.cleanUp(() => t.lease.leaseRevoke({ ID }).catch(() => undefined));
+      const reply = await t.lease.leaseTimeToLive({ ID });
+      expect(reply).toMatchObject({ TTL: 1n, grantedTTL: 1n, grantedTTLMs: 700n });
+      expect(reply.TTLMs).toBeLessThanOrEqual(700n);
+      const unknown = await t.lease.leaseTimeToLive({ ID: 0x7fffffffn });
+      expect(unknown).toMatchObject({ TTL: -1n, TTLMs: -1n, grantedTTLMs: 0n });
+    },
+  },
+];
+
+const leases: Case[] = [
+  {
+    name: 'lists the leases, those that end first before the others',
+    run: async (t) => {
+      const long = await t.grant(900n);
+      const short = await t.grant(100n);
+      const middle = await t.grant(500n);
+      expect(await listed(t, [long, short, middle])).toEqual([short, middle, long]);
+    },
+  },
+  {
+    name: 'lists leases of one TTL in the order of their grants',
+    run: async (t) => {
+      const ids: bigint[] = [];
+      for (let index = 0; index < 5; index += 1) ids.push(await t.grant(300n));
+      expect(await listed(t, ids)).toEqual(ids);
+    },
+  },
+  {
+    name: 'lists a renewed lease by its new end',
+    run: async (t) => {
+      const ids = [await t.grant(300n), await t.grant(300n), await t.grant(300n)];
+      const [first = 0n, ...rest] = ids;
+      // Ends are compared by the millisecond at least, so one of them has to pass.
+      const grantedAt = performance.now();
+      await t.until('some milliseconds have passed', async () => performance.now() - grantedAt > 5);
+      await t.keepAliveStream().renew(first);
+      expect(await listed(t, ids)).toEqual([...rest, first]);
+    },
+  },
+  {
+    name: 'lists a revoked lease no more',
+    run: async (t) => {
+      const [first, second] = [await t.grant(), await t.grant()];
+      await t.lease.leaseRevoke({ ID: first });
+      expect(await listed(t, [first, second])).toEqual([second]);
+    },
+  },
+  {
+    name: "names the store's revision in the header",
+    run: async (t) => {
+      const revision = await t.put('a');
+      expect((await t.lease.leaseLeases({})).header?.revision).toBe(revision);
+    },
+  },
+  {
+    name: 'lists a lease on every connection as soon as its grant was answered',
+    tenureOnly: 'etcd lists the leases of the member that is asked, without asking the leader',
+    run: async (t) => {
+      for (let index = 0; index < 20; index += 1) {
+        const id = await t.grant();
+        expect(await listed(t, [id])).toEqual([id]);
+      }
+    },
+  },
+  {
+    name: 'lists the remaining and the granted milliseconds',
+    tenureOnly: 'LeaseStatus holds the id alone in etcd',
+    run: async (t) => {
+      const { ID } = await t.lease.leaseGrant({ TTLMs: 654_321n });
+      t.cleanUp(() => t.lease.leaseRevoke({ ID }));
+      const status = (await t.lease.leaseLeases({})).leases.find((lease) => lease.ID === ID);
+      expect(status?.grantedTTLMs).toBe(654_321n);
+      expect(status?.TTLMs).toBeGreaterThan(600_000n);
+      expect(status?.TTLMs).toBeLessThanOrEqual(654_321n);
+    },
+  },
+];
+
+export const leaseTimeToLive: CaseGroup = { name: 'Lease.LeaseTimeToLive', cases: timeToLive };
+export const leaseLeases: CaseGroup = { name: 'Lease.LeaseLeases', cases: leases };

@@ -1,0 +1,206 @@
+import { expect } from 'vitest';
+import { etcdserverpb, mvccpb } from '@tenure/protocol';
+import { bytes } from './bytes.ts';
+import { revisionOf, type CaseContext } from './case-context.ts';
+import type { Case, CaseGroup } from './case.ts';
+import { op } from './txn-parts.ts';
+
+const { WatchCreateRequest_FilterType: Filter } = etcdserverpb;
+
+const contents: Case[] = [
+  {
+    name: 'tells a put with the whole pair',
+    run: async (t) => {
+      const lease = await t.grant();
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ key: t.key('a') });
+      const created = await t.put('a', '1');
+      const modified = await t.put('a', '2', lease);
+      const events = await watch.events(watchId, 2);
+      expect(t.events(events, created)).toEqual(['PUT a=1 +0', 'PUT a=2 +1']);
+      expect(events[1]?.kv).toMatchObject({ createRevision: created, modRevision: modified, version: 2n, lease });
+      expect(events.map(({ prevKv }) => prevKv)).toEqual([undefined, undefined]);
+    },
+  },
+  {
+    name: 'tells a deletion with the key and its revision alone',
+    run: async (t) => {
+      const lease = await t.grant();
+      await t.put('a', '1', lease);
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ key: t.key('a') });
+      const deleted = await t.delete('a');
+      const [event] = await watch.events(watchId, 1);
+      expect(event?.type).toBe(mvccpb.Event_EventType.DELETE);
+      expect(event?.prevKv).toBeUndefined();
+      expect(event?.kv).toMatchObject({ modRevision: deleted, createRevision: 0n, version: 0n, lease: 0n });
+      expect(event?.kv?.value).toHaveLength(0);
+    },
+  },
+  {
+    name: 'tells the previous pair when asked, also for the past',
+    run: async (t) => {
+      const lease = await t.grant();
+      const base = await t.put('a', '1', lease);
+      await t.put('a', '2');
+      await t.delete('a');
+      await t.put('a', '3');
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ key: t.key('a'), startRevision: base, prevKv: true });
+      const previous = (events: mvccpb.Event[]): (string | undefined)[] =>
+        events.map(({ prevKv }) => (prevKv === undefined ? undefined : t.pairs([prevKv])[0]));
+      const events = await watch.events(watchId, 4);
+      expect(previous(events)).toEqual([undefined, 'a=1', 'a=2', undefined]);
+      expect(events[1]?.prevKv).toMatchObject({ createRevision: base, modRevision: base, version: 1n, lease });
+      await t.put('a', '4');
+      expect(previous(await watch.events(watchId, 1))).toEqual(['a=3']);
+    },
+  },
+  {
+    name: 'tells no previous pair that was compacted away',
+    run: async (t) => {
+      await t.put('a', '1');
+      const second = await t.put('a', '2');
+      await t.put('a', '3');
+      await t.kv.compact({ revision: second });
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ key: t.key('a'), startRevision: second, prevKv: true });
+      const events = await watch.events(watchId, 2);
+      expect(events.map(({ prevKv }) => (prevKv === undefined ? '' : t.pairs([prevKv])[0]))).toEqual(['', 'a=2']);
+    },
+  },
+  {
+    name: 'tells nothing of writes that were refused or changed nothing',
+    run: async (t) => {
+      const watch = t.watchStream();
+      const { watchId } = await watch.create(t.all());
+      await t.kv.put({ key: t.key('a'), ignoreValue: true }).catch(() => undefined);
+      await t.put('a', '1', 0x7fffffffn).catch(() => undefined);
+      await t.delete('a');
+      const base = await t.put('end');
+      expect(t.events(await watch.events(watchId, 1), base)).toEqual(['PUT end= +0']);
+    },
+  },
+];
+
+async function filtered(
+  t: CaseContext,
+  filters: (0 | 1)[],
+  startRevision = 0n,
+): Promise<(base: bigint) => Promise<string[]>> {
+  const watch = t.watchStream();
+  const { watchId } = await watch.create({ ...t.all(), filters, startRevision });
+  return async (base) => {
+    const { revision } = (await watch.progress()).header ?? {};
+    expect(revision).toBe(await t.revision());
+    return t.events(
+      watch.arrived(watchId).flatMap(({ events }) => events),
+      base,
+    );
+  };
+}
+
+const filters: Case[] = [
+  {
+    name: 'leaves out puts or deletions or both, in the present',
+    run: async (t) => {
+      const noPut = await filtered(t, [Filter.NOPUT]);
+      const noDelete = await filtered(t, [Filter.NODELETE]);
+      const neither = await filtered(t, [Filter.NODELETE, Filter.NOPUT]);
+      const base = await t.put('a', '1');
+      await t.delete('a');
+      await t.kv.txn({ success: [op.put({ key: t.key('b') }), op.put({ key: t.key('a') })] });
+      await t.kv.txn({ success: [op.put({ key: t.key('c') }), op.delete({ key: t.key('b') })] });
+      // A progress reply comes only after the events before it.
+      expect(await noPut(base)).toEqual(['DELETE a +1', 'DELETE b +3']);
+      expect(await noDelete(base)).toEqual(['PUT a=1 +0', 'PUT b= +2', 'PUT a= +2', 'PUT c= +3']);
+      expect(await neither(base)).toEqual([]);
+    },
+  },
+  {
+    name: 'leaves out puts of the past',
+    run: async (t) => {
+      const base = await t.put('a', '1');
+      await t.put('a', '2');
+      await t.delete('a');
+      await t.put('b', '1');
+      await t.delete('b');
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ ...t.all(), filters: [Filter.NOPUT], startRevision: base });
+      expect(t.events(await watch.events(watchId, 2), base)).toEqual(['DELETE a +2', 'DELETE b +4']);
+    },
+  },
+];
+
+const grouping: Case[] = [
+  {
+    name: 'sends all events of a transaction in one reply, in the order of its operations',
+    run: async (t) => {
+      await t.put('gone');
+      const watch = t.watchStream();
+      const { watchId } = await watch.create(t.all());
+      const base = await t.revision();
+      const names = ['z', 'm', 'a', 'q'];
+      await t.kv.txn({
+        success: [...names.map((name) => op.put({ key: t.key(name) })), op.delete({ key: t.key('gone') })],
+      });
+      const replies = await watch.replies(watchId, 5);
+      expect(replies).toHaveLength(1);
+      expect(t.events(replies[0]?.events ?? [], base)).toEqual([
+        ...names.map((name) => `PUT ${name}= +1`),
+        'DELETE gone +1',
+      ]);
+      expect(revisionOf(replies[0] ?? {})).toBeGreaterThanOrEqual(base + 1n);
+    },
+  },
+  {
+    name: 'sends a deleted range in key order in one reply',
+    run: async (t) => {
+      for (const name of ['c', 'a', 'b']) await t.put(name, '1');
+      const watch = t.watchStream();
+      const { watchId } = await watch.create(t.all());
+      const base = await t.revision();
+      await t.kv.deleteRange(t.all());
+      const replies = await watch.replies(watchId, 3);
+      expect(replies).toHaveLength(1);
+      expect(t.events(replies[0]?.events ?? [], base)).toEqual(['DELETE a +1', 'DELETE b +1', 'DELETE c +1']);
+    },
+  },
+  {
+    name: 'sends a watch only the events of its range in a transaction',
+    run: async (t) => {
+      const watch = t.watchStream();
+      const { watchId } = await watch.create({ key: t.key('b') });
+      const base = await t.revision();
+      await t.kv.txn({ success: ['a', 'b', 'c'].map((name) => op.put({ key: t.key(name), value: bytes('1') })) });
+      expect(t.events(await watch.events(watchId, 1), base)).toEqual(['PUT b=1 +1']);
+    },
+  },
+  {
+    name: 'sends each of many watches on one stream its own events',
+    run: async (t) => {
+      const watches = 200;
+      const watch = t.watchStream();
+      for (let index = 0; index < watches; index += 1) await watch.create({ key: t.key(`k${index}`) });
+      const base = await t.revision();
+      for (let index = 0; index < watches; index += 1) await t.put(`k${index}`, `${index}`);
+      for (let index = 0; index < watches; index += 1) {
+        const events = await watch.events(BigInt(index), 1);
+        expect(t.events(events, base)).toEqual([`PUT k${index}=${index} +${index + 1}`]);
+      }
+    },
+  },
+  {
+    name: 'sends each of many streams every event',
+    run: async (t) => {
+      const streams = Array.from({ length: 20 }, () => t.watchStream());
+      for (const stream of streams) await stream.create(t.all());
+      const base = await t.revision();
+      for (let index = 1; index <= 20; index += 1) await t.put('a', `${index}`);
+      const expected = Array.from({ length: 20 }, (_, index) => `PUT a=${index + 1} +${index + 1}`);
+      for (const stream of streams) expect(t.events(await stream.events(0n, 20), base)).toEqual(expected);
+    },
+  },
+];
+
+export const watchEvents: CaseGroup = { name: 'Watch, events', cases: [...contents, ...filters, ...grouping] };

@@ -1,0 +1,25 @@
+/** What a case may ask of its server, whichever kind it is. Left out: the server's default. */
+export interface ServerOptions {
+  readonly quotaBackendBytes?: number;
+  readonly maxRequestBytes?: number;
+  readonly maxTxnOps?: number;
+  readonly progressNotifyIntervalMs?: number;
+}
+
+export type ServerKind = 'etcd' | 'tenure';
+
+export interface RunningServer {
+  readonly kind: ServerKind;
+  /** host:port that takes gRPC without TLS. */
+  readonly address: string;
+  /** The server's name as given by --name. */
+  readonly name: string;
+  /** The only entry of the member's client URLs. */
+  readonly advertisedClientUrl: string;
+  readonly pid: number;
+  /** Resolves when the process is gone and its files are removed. */
+  stop(): Promise<void>;
+}
+
+export const memberName = 'conformance';
+export const advertisedClientUrl = 'http://member.example:2379';

@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ServerProcess } from './server-process.ts';
+import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
+
+const startTimeoutMs = 30_000;
+const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
+
+function optionFlags(options: ServerOptions): string[] {
+  const flags: string[] = [];
+  const add = (flag: string, value: number | undefined, unit = ''): void => {
+    if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
+  };
+  add('quota-backend-bytes', options.quotaBackendBytes);
+  add('max-request-bytes', options.maxRequestBytes);
+  add('max-txn-ops', options.maxTxnOps);
+  add('watch-progress-notify-interval', options.progressNotifyIntervalMs, 'ms');
+  return flags;
+}
+
+/** `tenure serve` on a port of the system's choice. The engine is memory unless CONFORMANCE_ENGINE names another. */
+export async function startTenure(options: ServerOptions = {}): Promise<RunningServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'conformance-tenure-'));
+  const child = new ServerProcess(process.execPath, [
+    command,
+    'serve',
+    `--name=${memberName}`,
+    `--engine=${process.env['CONFORMANCE_ENGINE'] ?? 'memory'}`,
+    `--data-dir=${dataDir}`,
+    '--listen-client-urls=http://127.0.0.1:0',
+    `--advertise-client-urls=${advertisedClientUrl}`,
+    ...optionFlags(options),
+  ]);
+  const stop = async (): Promise<void> => {
+    await child.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    const ready = await child.waitForOutput(/ready to serve client requests on http:\/\/([^\s,"]+)/, startTimeoutMs);
+    return { kind: 'tenure', address: ready[1] ?? '', name: memberName, advertisedClientUrl, pid: child.pid, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,65 @@
+// The library in one go, on the memory backend:
+//   node examples/dist/tour.js
+import { subscribe } from 'node:diagnostics_channel';
+import { AcquireTimeoutError, createLeaseManager, LeaseLostError } from 'tenure';
+import type { LeaseEventMessage } from 'tenure';
+import { memoryBackend } from 'tenure/memory';
+
+async function reconcile(work: { signal: AbortSignal; fence: bigint }): Promise<void> {
+  work.signal.throwIfAborted();
+  console.log('reconciled with token', work.fence);
+}
+
+subscribe('tenure:lease:lost', (message) => {
+  const { name, error } = message as LeaseEventMessage;
+  console.log('lost:', name, error instanceof LeaseLostError ? error.reason : error);
+});
+
+// The library keeps no process alive. A service has a server that does; here it is this.
+const alive = setInterval(() => {}, 60_000);
+
+const signal = AbortSignal.timeout(60_000);
+const backend = memoryBackend();
+await using leases = createLeaseManager({ backend, holder: 'pod-7', ttlMs: 30_000 });
+
+// Waits its turn, works, and releases at the end of the block.
+{
+  await using hold = await leases.acquire('nightly-reconcile', { wait: 'forever', signal });
+  await reconcile({ signal: hold.signal, fence: hold.fencingToken });
+}
+
+// The same as a function, which also says when the lease was lost before the work had ended.
+const answer = await leases.withLease('nightly-reconcile', { wait: 'ttl' }, async (hold) => {
+  const busy = await leases.tryAcquire('nightly-reconcile'); // excluded within the process, too
+  return `${hold.holder} has it, and ${busy === null ? 'nobody else' : 'another one'}`;
+});
+console.log(answer);
+
+// A handle shares one hold with the whole process.
+const handle = leases.requestLease('ingest');
+handle.addListener({ afterLoss: (hold, error) => console.log(hold.name, 'is not ours any more:', error.reason) });
+console.log('the same hold:', (await handle.acquire()) === (await leases.requestLease('ingest').acquire()));
+
+// Who holds it, for people to see.
+console.log('held by', (await leases.inspect('ingest'))?.holder);
+try {
+  await leases.acquire('ingest', { wait: 20 });
+} catch (error) {
+  if (!(error instanceof AcquireTimeoutError)) throw error;
+  console.log('gave up after', error.waitedMs, 'ms');
+}
+
+// Many readers or one writer, and a number of permits.
+const settings = leases.readWriteLock('settings');
+const readers = [await settings.read(), await settings.read()];
+console.log('a writer beside', readers.length, 'readers:', await settings.tryWrite());
+const permits = leases.semaphore('reports', 2);
+const held = [await permits.acquire(), await permits.acquire()];
+console.log('a third beside', held.length, 'permits:', await permits.tryAcquire());
+
+// Somebody takes it away. The hold knows at its next renewal, and its signal says why.
+const ingest = handle.hold!;
+await backend.leave(ingest.entry, signal);
+await ingest.renew().catch((error: unknown) => console.log(String(error)));
+console.log('held:', ingest.isHeld(), 'and aborted:', ingest.signal.aborted);
+clearInterval(alive);

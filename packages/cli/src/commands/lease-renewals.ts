@@ -1,0 +1,42 @@
+import type { MessageShape } from '@bufbuild/protobuf';
+import { etcdserverpb } from '@tenure/protocol';
+import type { EtcdClient } from 'tenure/etcd';
+
+type Reply = MessageShape<typeof etcdserverpb.LeaseKeepAliveResponseSchema>;
+
+export interface Renewal {
+  readonly reply: Reply;
+  /** 0 or less: the lease is gone. */
+  readonly ttlMs: number;
+}
+
+/**
+ * Renews one lease on one stream, each time a third of its TTL after the last answer, so that two may fail
+ * before it dies.
+ */
+export class LeaseRenewals {
+  readonly #client: EtcdClient;
+  readonly #id: bigint;
+
+  constructor(client: EtcdClient, id: bigint) {
+    this.#client = client;
+    this.#id = id;
+  }
+
+  /** Ends after one answer with `once`, else when the caller stops reading. Throws when the stream breaks. */
+  async *run(once: boolean): AsyncGenerator<Renewal> {
+    const stream = await this.#client.stream(etcdserverpb.Lease.method.leaseKeepAlive);
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      stream.send({ ID: this.#id });
+      for await (const reply of stream.messages) {
+        const ttlMs = reply.TTLMs === 0n ? Number(reply.TTL) * 1000 : Number(reply.TTLMs);
+        if (!once && ttlMs > 0) timer = setTimeout(() => stream.send({ ID: this.#id }), ttlMs / 3);
+        yield { reply, ttlMs };
+        if (once) return;
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

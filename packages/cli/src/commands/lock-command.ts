@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import type { Hold, LeaseManager, WaitMode } from 'tenure';
+import { CliError, exitCodes } from '../cli-error.ts';
+import type { CommandContext } from '../command-context.ts';
+import { parseDurationMs } from '../duration.ts';
+import { parseWait, ttlDefault, withLeases } from '../lease-session.ts';
+import { stopSignals, takeSignals } from '../stop-signals.ts';
+import { exitCodeOf, LeasedProcess } from './leased-process.ts';
+
+interface LockOptions {
+  readonly ttl: number;
+  readonly wait: WaitMode;
+  readonly killAfter?: number;
+}
+
+const forwardedSignals = [...stopSignals, 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'] as const;
+/**
+ * The library gives a lease up for lost when nine tenths of its life have passed without a renewal. What a command gets
+ * to end by itself must fit into the last tenth, with something to spare.
+ */
+const graceShareOfTtl = 1 / 15;
+
+const afterHelp = `
+COMMAND gets TENURE_LEASE_NAME and TENURE_FENCING_TOKEN in its environment, and the signals that are sent to tenure.
+When the lease is lost it gets SIGTERM, and after the grace SIGKILL. The lease is renewed by this process: if that is
+killed with -9, COMMAND runs on without one. Let what COMMAND writes to check the fencing token.
+
+Exit codes: that of COMMAND (128 and the number of the signal that ended it), and before it runs those of
+tenure --help. ${exitCodes['not-acquired']} the lease was not had in time, ${exitCodes.lost} it was lost,
+126 COMMAND cannot be run, 127 it is not found.
+
+  tenure lock nightly --ttl 10s --wait 1m -- ./report.sh --all
+`;
+
+/** `tenure lock` */
+export function addLockCommand(program: Command, context: CommandContext): void {
+  program
+    .command('lock')
+    .description('run a command while holding a lease, and end it when the lease is lost')
+    .argument('<NAME>', 'name of the lease')
+    .argument('<COMMAND...>', 'what to run, behind --')
+    .option('--ttl <DURATION>', 'how long the lease lasts after its last renewal', ttl, ttl(ttlDefault))
+    .option('--wait <DURATION>', 'how long to wait for the lease: none, forever or a duration', parseWait, 'forever')
+    .option('--kill-after <DURATION>', 'grace between SIGTERM and SIGKILL (default: a fifteenth of the TTL)', (text) =>
+      parseDurationMs('--kill-after', text),
+    )
+    .addHelpText('after', afterHelp)
+    .action((name: string, argv: string[], options: LockOptions, command: Command) =>
+      context.withClient(command, ({ client }) =>
+        withLeases(client, { ttlMs: options.ttl }, async (leases) => {
+          context.exitCode = await lock(leases, { name, argv, options, context });
+        }),
+      ),
+    );
+}
+
+interface LockJob {
+  readonly name: string;
+  readonly argv: readonly string[];
+  readonly options: LockOptions;
+  readonly context: CommandContext;
+}
+
+async function lock(leases: LeaseManager, job: LockJob): Promise<number> {
+  const { name, options, context } = job;
+  const stopped = new AbortController();
+  let stoppedBy: NodeJS.Signals | undefined;
+  let running: LeasedProcess | undefined = undefined;
+  using _taken = takeSignals(forwardedSignals, (signal) => {
+    if (running !== undefined) return running.forward(signal);
+    if (!stopSignals.some((each) => each === signal)) return;
+    stoppedBy = signal;
+    stopped.abort();
+  });
+  let hold: Hold;
+  try {
+    const holder = (await leases.inspect(name))?.holder;
+    if (holder !== undefined && options.wait !== 'none') context.note(`waiting for ${name}, which ${holder} holds`);
+    hold = await leases.acquire(name, { wait: options.wait, signal: stopped.signal });
+  } catch (error) {
+    if (stoppedBy !== undefined) return exitCodeOf(stoppedBy);
+    throw error;
+  }
+  // A signal may have come after the last look at it.
+  if (stoppedBy !== undefined) return exitCodeOf(stoppedBy);
+  running = new LeasedProcess(job.argv, environment(hold, context), (words) => context.note(`Error: ${words}`));
+  return await untilEnd(hold, running, job);
+}
+
+/** The exit code of the command. Throws CliError `lost`, also when it ended well after that. */
+async function untilEnd(hold: Hold, running: LeasedProcess, { name, options, context }: LockJob): Promise<number> {
+  const lost = (): void => running.stop(options.killAfter ?? options.ttl * graceShareOfTtl);
+  hold.signal.addEventListener('abort', lost, { once: true });
+  if (hold.signal.aborted) lost();
+  const exitCode = await running.ended;
+  hold.signal.removeEventListener('abort', lost);
+  // It looks at the clock: this process may have stood still.
+  if (!hold.isHeld()) {
+    const { reason } = hold.signal;
+    throw new CliError('lost', reason instanceof Error ? reason.message : `the lease ${name} was lost`);
+  }
+  await hold.release().catch((error: unknown) => {
+    context.note(`${name} could not be released, and ends by itself: ${String(error)}`);
+  });
+  return exitCode;
+}
+
+function environment(hold: Hold, { io }: CommandContext): Record<string, string | undefined> {
+  return { ...io.env, TENURE_LEASE_NAME: hold.name, TENURE_FENCING_TOKEN: String(hold.fencingToken) };
+}
+
+function ttl(text: string): number {
+  return parseDurationMs('--ttl', text);
+}

@@ -1,0 +1,98 @@
+import { CliError, exitCodes } from '../cli-error.ts';
+import type { CommandIo } from '../command-context.ts';
+import { loadServer, type ServerModule } from '../load-server.ts';
+import { version } from '../version.ts';
+
+type ConfigOutcome = ReturnType<ServerModule['parseServerConfig']>;
+type ServerConfig = Extract<ConfigOutcome, { kind: 'config' }>['config'];
+type RunningServer = Awaited<ReturnType<ServerModule['serve']>>;
+
+/** What is left after the server's own time to close; then the process ends all the same. */
+const closeTimeoutMs = 4800;
+
+/** `tenure serve`: runs until a signal (0) or a failure (1). `argv` is what stands behind `serve`. */
+export async function serveCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  const server = await loadServer();
+  const outcome = server.parseServerConfig({ argv, env: io.env });
+  if (outcome.kind !== 'config') return answerAtOnce(outcome, io);
+  for (const warning of outcome.warnings) io.stderr.write(`Warning: ${warning}\n`);
+  // Listening for signals begins before the start: one that comes while the log is read must not be lost.
+  const signal = new StopSignal();
+  try {
+    const running = await start(server, outcome.config, io);
+    io.stdout.write(`ready to serve client requests on ${running.urls.join(',')}\n`);
+    return await runUntilStopped(running, signal, io);
+  } finally {
+    signal.release();
+  }
+}
+
+function answerAtOnce(outcome: Exclude<ConfigOutcome, { kind: 'config' }>, io: CommandIo): number {
+  switch (outcome.kind) {
+    case 'help':
+      io.stdout.write(`${outcome.text}\n`);
+      return 0;
+    case 'version':
+      io.stdout.write(`${version}\n`);
+      return 0;
+    case 'refused':
+      io.stderr.write(`Error: ${outcome.message}\n`);
+      return exitCodes.usage;
+  }
+}
+
+async function start(server: ServerModule, config: ServerConfig, io: CommandIo): Promise<RunningServer> {
+  try {
+    return await server.serve(config, io);
+  } catch (error) {
+    throw new CliError('failed', explainStart(error), { cause: error });
+  }
+}
+
+function explainStart(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && error.code === 'EADDRINUSE') {
+    return `${error.message}: another server listens there; stop it or choose another --listen-client-urls`;
+  }
+  return error.message;
+}
+
+async function runUntilStopped(running: RunningServer, signal: StopSignal, io: CommandIo): Promise<number> {
+  const failure = await Promise.race([running.failed, signal.received.then(() => undefined)]);
+  if (failure !== undefined) {
+    io.stderr.write(`Error: the server stopped: ${failure.message}\n`);
+    return exitCodes.failed;
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, closeTimeoutMs, 'late');
+  });
+  const end = await Promise.race([running.close(), tooLong]);
+  clearTimeout(timer);
+  // What was acknowledged is durable, so nothing is lost by not waiting longer.
+  if (end === 'late') io.stderr.write('Warning: some streams did not end in time and were cut\n');
+  return 0;
+}
+
+/** The first SIGTERM or SIGINT asks for an end; a second one ends the process at once. */
+class StopSignal {
+  readonly received: Promise<void>;
+  #count = 0;
+  #resolve: () => void = () => undefined;
+  readonly #onSignal = (): void => {
+    this.#count += 1;
+    if (this.#count > 1) process.exit(1);
+    this.#resolve();
+  };
+
+  constructor() {
+    this.received = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    process.on('SIGTERM', this.#onSignal).on('SIGINT', this.#onSignal);
+  }
+
+  release(): void {
+    process.off('SIGTERM', this.#onSignal).off('SIGINT', this.#onSignal);
+  }
+}

@@ -1,0 +1,64 @@
+import { BackendError, LeaseHeldError, LeaseLostError, UsageError } from 'tenure';
+import { EtcdError } from 'tenure/etcd';
+import { expect, test } from 'vitest';
+import { explainFailure } from './etcd-failure.ts';
+
+const timeoutMs = 5000;
+
+function explained(details: string, status: number): unknown {
+  const cause = Object.assign(new Error(`${status}`), { code: status });
+  return explainFailure(new EtcdError('ambiguous', 'host:1', details, { cause }), timeoutMs);
+}
+
+test.each([
+  ['etcdserver: requested lease not found', 5, 'failed', 'etcdserver: requested lease not found'],
+  ['etcdserver: request timed out', 14, 'unreachable', 'etcdserver: request timed out'],
+  ['etcdserver: too slow', 4, 'timeout', 'etcdserver: too slow'],
+  ['', 12, 'failed', 'the server refused with gRPC status 12'],
+  [
+    'Received HTTP status code 404',
+    12,
+    'unreachable',
+    'host:1 answered with HTTP 404: is that an etcd or Tenure server?',
+  ],
+  [
+    'Deadline exceeded after 5s',
+    4,
+    'timeout',
+    'host:1 did not answer within 5000 ms: a change may have been made or not',
+  ],
+  [
+    'read ECONNRESET',
+    14,
+    'unreachable',
+    'the connection to host:1 broke before the answer came: a change may have been made or not (read ECONNRESET)',
+  ],
+])('%s with status %i is %s', (details, status, code, message) => {
+  expect(explained(details, status)).toMatchObject({ code, message });
+});
+
+test.each([
+  ['a:1: connect ECONNREFUSED 127.0.0.1:1', 'no server at a:1; start one with: tenure serve'],
+  ['a:1: Name resolution failed for target dns:a:1', 'no address is known for a:1'],
+  ['a:1 does not answer', 'a:1 does not answer as an etcd or Tenure server does'],
+  ['a:1: Protocol error (2026-11-21T02:05:42.351Z)', 'a:1 does not answer as an etcd or Tenure server does'],
+  ['a:1: No connection established. Last error: Error: self-signed\n more', 'cannot connect to a:1: self-signed'],
+  ['a:1 does not answer; b:2: connect ECONNREFUSED', 'server does; no server at b:2'],
+])('no way to a server: %s', (details, message) => {
+  const error = new EtcdError('unreachable', 'no connection', details);
+  const expected = { code: 'unreachable', message: expect.stringContaining(message) };
+  expect(explainFailure(error, timeoutMs)).toMatchObject(expected);
+  expect(explainFailure(new BackendError('etcd', 'unavailable', 'x', { cause: error }), timeoutMs)).toMatchObject(
+    expected,
+  );
+});
+
+test('the other errors of the library have codes of their own, and what is not its own stays what it is', () => {
+  expect(explainFailure(new UsageError('too long'), timeoutMs)).toMatchObject({ code: 'usage', message: 'too long' });
+  expect(explainFailure(new LeaseHeldError('a', 'b'), timeoutMs)).toMatchObject({ code: 'not-acquired' });
+  expect(explainFailure(new LeaseLostError('a', 'revoked'), timeoutMs)).toMatchObject({ code: 'lost' });
+  const missing = new BackendError('etcd', 'driver-missing', 'npm install it');
+  expect(explainFailure(missing, timeoutMs)).toMatchObject({ code: 'failed', message: 'etcd: npm install it' });
+  const other = new Error('a fault');
+  expect(explainFailure(other, timeoutMs)).toBe(other);
+});

@@ -1,0 +1,73 @@
+import { BackendError, TenureError } from 'tenure';
+import { EtcdError } from 'tenure/etcd';
+import { CliError, type CliErrorCode } from './cli-error.ts';
+
+const outcomeUnknown = 'a change may have been made or not';
+const deadlineExceeded = 4;
+const unavailable = 14;
+
+/**
+ * What the library threw, as one line for a person and an exit code. `timeoutMs` is how long one call may take. What is
+ * no error of the library stays what it is.
+ */
+export function explainFailure(error: unknown, timeoutMs: number): unknown {
+  if (error instanceof EtcdError) return etcdFailure(error, timeoutMs);
+  if (error instanceof BackendError) {
+    if (error.cause instanceof EtcdError) return etcdFailure(error.cause, timeoutMs);
+    return new CliError(error.backendCode === 'unavailable' ? 'unreachable' : 'failed', error.message, {
+      cause: error,
+    });
+  }
+  if (!(error instanceof TenureError)) return error;
+  return new CliError(codes[error.code] ?? 'failed', error.message, { cause: error });
+}
+
+const codes: Readonly<Record<string, CliErrorCode>> = {
+  'bad-input': 'usage',
+  'held-elsewhere': 'not-acquired',
+  'timed-out': 'not-acquired',
+  lost: 'lost',
+};
+
+function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
+  const { etcdCode, details, endpoint } = error;
+  if (etcdCode === 'unreachable') return new CliError('unreachable', unreachable(details), { cause: error });
+  const status = grpcStatusOf(error.cause);
+  // These words are made on this side; the server's own pass as they are.
+  if (status === deadlineExceeded && details.startsWith('Deadline exceeded')) {
+    const message = `${endpoint} did not answer within ${timeoutMs} ms: ${outcomeUnknown}`;
+    return new CliError('timeout', message, { cause: error });
+  }
+  if (status === unavailable && !details.startsWith('etcdserver:')) {
+    const message = `the connection to ${endpoint} broke before the answer came: ${outcomeUnknown} (${details})`;
+    return new CliError('unreachable', message, { cause: error });
+  }
+  if (/^Received HTTP status code \d+/.test(details)) {
+    const message = `${endpoint} answered with HTTP ${details.slice(-3)}: is that an etcd or Tenure server?`;
+    return new CliError('unreachable', message, { cause: error });
+  }
+  const code = status === deadlineExceeded ? 'timeout' : status === unavailable ? 'unreachable' : 'failed';
+  const words = details === '' ? `the server refused with gRPC status ${status}` : details;
+  return new CliError(code, words, { cause: error });
+}
+
+function grpcStatusOf(error: unknown): number | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+}
+
+/** The library names every endpoint and why there is no connection to it, one after the other. */
+function unreachable(details: string): string {
+  return details.split('; ').map(oneUnreachable).join('; ');
+}
+
+function oneUnreachable(text: string): string {
+  const [, server, why = ''] = /^(\S+:\d+):? (.*)/s.exec(text) ?? [];
+  if (server === undefined) return text;
+  if (why.includes('ECONNREFUSED')) return `no server at ${server}; start one with: tenure serve`;
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(why)) return `no address is known for ${server}`;
+  if (/Protocol error|does not answer/.test(why)) {
+    return `${server} does not answer as an etcd or Tenure server does`;
+  }
+  const words = /Last error: (?:Error: )?(.*)/s.exec(why)?.[1] ?? why;
+  return `cannot connect to ${server}: ${words.replace(/\s*\n.*/s, '')}`;
+}

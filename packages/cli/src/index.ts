@@ -1,0 +1,2 @@
+export type { CommandIo } from './command-context.ts';
+export { main } from './main.ts';

@@ -1,0 +1,27 @@
+import { createLeaseManager, type LeaseManager, type WaitMode } from 'tenure';
+import { type EtcdClient, etcdBackend } from 'tenure/etcd';
+import { parseDurationMs } from './duration.ts';
+
+const aliveMs = 60_000;
+export const ttlDefault = '30s';
+
+/** Runs `work` with the library's leases in the servers of `client`, and releases what is left of them. */
+export async function withLeases<T>(
+  client: EtcdClient,
+  options: { readonly ttlMs?: number },
+  work: (leases: LeaseManager) => Promise<T>,
+): Promise<T> {
+  // The library's timers keep no process alive, not even one that waits for its turn while no server answers.
+  const alive = setInterval(() => undefined, aliveMs);
+  try {
+    await using leases = createLeaseManager({ backend: etcdBackend({ client }), ...options });
+    return await work(leases);
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+/** What stands behind `--wait`. Throws CliError `usage`. */
+export function parseWait(text: string): WaitMode {
+  return text === 'none' || text === 'forever' ? text : parseDurationMs('--wait', text);
+}

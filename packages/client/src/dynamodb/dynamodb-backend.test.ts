@@ -1,0 +1,143 @@
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
+import dynalite from 'dynalite';
+import type { DynaliteServer } from 'dynalite';
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { backendConformance } from '../testing/index.ts';
+import { dynamodbBackend } from './dynamodb-backend.ts';
+import type { DynamodbBackend } from './dynamodb-backend.ts';
+
+const { signal } = new AbortController();
+
+async function startDynalite(): Promise<{ readonly client: DynamoDB; readonly stop: () => Promise<void> }> {
+  const server: DynaliteServer = dynalite({ createTableMs: 0 });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
+  const client = new DynamoDB({ endpoint: `http://127.0.0.1:${port}`, region: 'local', credentials });
+  return {
+    client,
+    stop: async () => {
+      client.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+describe('dynamodbBackend', () => {
+  backendConformance(
+    async () => {
+      const { client, stop } = await startDynalite();
+      const open = (): DynamodbBackend => dynamodbBackend({ client, table: 'leases', pollIntervalMs: 100 });
+      await open().migrate();
+      return { open, dispose: stop };
+    },
+    { framework: { describe, test, afterAll } },
+  );
+});
+
+describe('leases in DynamoDB', () => {
+  let client: DynamoDB;
+  let stop: () => Promise<void>;
+  let names = 0;
+
+  beforeAll(async () => {
+    ({ client, stop } = await startDynalite());
+    await Promise.all([1, 2, 3].map(() => backend().migrate()));
+  });
+  afterAll(() => stop());
+
+  const backend = (clock = new FakeClock()): DynamodbBackend => dynamodbBackend({ client, table: 'leases', clock });
+
+  function claim(name: string, fields: Partial<Claim> = {}): Claim {
+    const id = crypto.randomUUID();
+    return { name, id, holder: 'me', mode: 'exclusive', permits: 1, ttlMs: 10_000, data: '', ...fields };
+  }
+
+  const nextName = (): string => `lease/${++names}`;
+  const enter = (at: LeaseBackend, asked: Claim): ReturnType<LeaseBackend['enter']> =>
+    at.enter(asked, { onlyIfHolds: false, signal });
+
+  test('an observer that wakes up late, or looks for the first time, steals nothing', async () => {
+    const name = nextName();
+    const mine = claim(name);
+    await enter(backend(), mine);
+    const clock = new FakeClock();
+    const observer = backend(clock);
+    assert.equal((await observer.list(name, signal)).length, 1);
+    await clock.advance(9999);
+    assert.deepEqual(
+      (await observer.list(name, signal)).map(({ expiresInMs }) => expiresInMs),
+      [1],
+    );
+    // Another observer, whose clock is far ahead, has only begun to look.
+    assert.equal((await backend(new FakeClock()).list(name, signal)).length, 1);
+    await clock.advance(1);
+    assert.deepEqual(await observer.list(name, signal), []);
+    const ticket = (await enter(observer, claim(name))).ticket;
+    assert.equal(ticket, 2n);
+  });
+
+  test('a renewal in the last moment saves the entry, and a dead one stays dead', async () => {
+    const name = nextName();
+    const holder = backend();
+    const mine = claim(name, { ttlMs: 1000 });
+    const { ticket } = await enter(holder, mine);
+    const key = { name, id: mine.id, ticket: ticket! };
+    const clock = new FakeClock();
+    const observer = backend(clock);
+    await observer.list(name, signal);
+    await clock.advance(999);
+    assert.deepEqual(await holder.renew([{ ...key, ttlMs: 1000 }], signal), [true]);
+    await clock.advance(1);
+    assert.equal((await observer.list(name, signal)).length, 1);
+    await clock.advance(1000);
+    assert.equal((await observer.list(name, signal)).length, 0);
+    assert.deepEqual(await holder.renew([{ ...key, ttlMs: 1000 }], signal), [false]);
+    assert.equal(await holder.leave(key, signal), false);
+  });
+
+  test('members have items of their own, which DynamoDB may clear away by their TTL', async () => {
+    const name = nextName();
+    const member = claim(name, { mode: 'member', data: 'here' });
+    const at = backend();
+    const { ticket, entries } = await enter(at, member);
+    assert.deepEqual([ticket, entries.length], [1n, 1]);
+    const { Item } = await client.getItem({
+      TableName: 'leases',
+      Key: { name: { S: name }, row: { S: `member#${member.id}` } },
+    });
+    const inSeconds = Number(Item?.['expires']?.N) - Date.now() / 1000;
+    assert.ok(inSeconds > 86_000 && inSeconds < 86_500);
+    assert.equal(await at.update({ name, id: member.id, ticket: 1n }, 'there', signal), true);
+    assert.equal((await at.list(name, signal))[0]?.data, 'there');
+    assert.equal(await at.leave({ name, id: member.id, ticket: 0n }, signal), true);
+  });
+
+  test('twenty who enter at once have tickets of their own', async () => {
+    const name = nextName();
+    const at = backend();
+    const entered = await Promise.all(Array.from({ length: 20 }, () => enter(at, claim(name))));
+    const tickets = entered.map(({ ticket }) => Number(ticket)).toSorted((one, other) => one - other);
+    assert.deepEqual(
+      tickets,
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    );
+  });
+
+  test('says what to do when the table is missing or there is no answer', async () => {
+    const missing = dynamodbBackend({ client, table: 'missing' });
+    await assert.rejects(missing.list('a', signal), { backendCode: 'not-migrated', message: /call migrate\(\) once/ });
+    const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
+    const nowhere = new DynamoDB({ endpoint: 'http://127.0.0.1:1', region: 'local', credentials, maxAttempts: 1 });
+    const gone = dynamodbBackend({ client: nowhere, table: 'leases' });
+    await assert.rejects(gone.list('a', signal), { name: 'BackendError', backendCode: 'unavailable' });
+    nowhere.destroy();
+    const closed = backend();
+    await closed.close();
+    await assert.rejects(closed.list('a', signal), { backendCode: 'closed' });
+  });
+});

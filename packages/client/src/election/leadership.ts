@@ -1,0 +1,101 @@
+import type { EntryKey } from '../backend/lease-backend.ts';
+import type { Hold, ReleaseOptions } from '../leases/hold.ts';
+import type { LeaseHold } from '../leases/lease-hold.ts';
+import type { LeaseKeeper } from '../leases/lease-keeper.ts';
+import type { Signal } from '../time/signal.ts';
+
+/** The hold of whoever was elected. */
+export interface Leadership extends Hold {
+  /** What was last proclaimed. */
+  readonly value: string;
+  /**
+   * Replaces the value that everybody can read; one call after the other takes effect. Rejects with a LeaseLostError
+   * if this is not the leader any more, with a BackendError if it is not known whether it was done.
+   */
+  proclaim(value: string): Promise<void>;
+  /** The same as `release`. The next candidate follows at once. */
+  resign(): Promise<boolean>;
+}
+
+export class ElectedLeadership implements Leadership {
+  readonly #keeper: LeaseKeeper;
+  readonly #hold: LeaseHold;
+  #value: string;
+  #proclaimed: Promise<unknown> = Promise.resolve();
+
+  constructor(keeper: LeaseKeeper, hold: LeaseHold, value: string) {
+    this.#keeper = keeper;
+    this.#hold = hold;
+    this.#value = value;
+  }
+
+  get name(): string {
+    return this.#hold.name;
+  }
+
+  get holder(): string {
+    return this.#hold.holder;
+  }
+
+  get fencingToken(): bigint {
+    return this.#hold.fencingToken;
+  }
+
+  get ttlMs(): number {
+    return this.#hold.ttlMs;
+  }
+
+  get entry(): EntryKey {
+    return this.#hold.entry;
+  }
+
+  get signal(): Signal {
+    return this.#hold.signal;
+  }
+
+  get value(): string {
+    return this.#value;
+  }
+
+  isHeld(): boolean {
+    return this.#hold.isHeld();
+  }
+
+  throwIfLost(): void {
+    this.#hold.throwIfLost();
+  }
+
+  async renew(): Promise<void> {
+    await this.#hold.renew();
+  }
+
+  async proclaim(value: string): Promise<void> {
+    this.#keeper.checkData(value);
+    const before = this.#proclaimed;
+    const proclaiming = before.then(() => this.#proclaim(value));
+    this.#proclaimed = proclaiming.catch(() => {});
+    await proclaiming;
+  }
+
+  release(options?: ReleaseOptions): Promise<boolean> {
+    return this.#hold.release(options);
+  }
+
+  resign(): Promise<boolean> {
+    return this.#hold.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#hold[Symbol.asyncDispose]();
+  }
+
+  async #proclaim(value: string): Promise<void> {
+    this.#hold.throwIfLost();
+    const { backend } = this.#keeper;
+    const isThere = await this.#keeper.call((signal) => backend.update(this.entry, value, signal));
+    // The entry is gone: renewing finds out why.
+    if (!isThere) await this.#hold.renew();
+    this.#hold.throwIfLost();
+    this.#value = value;
+  }
+}

@@ -1,0 +1,124 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { etcdserverpb } from '@tenure/protocol';
+import type { EtcdConnection, EtcdStream } from '../connection/etcd-connection.ts';
+import { etcdErrorOf } from '../connection/etcd-error-of.ts';
+import { EtcdError } from '../etcd-error.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import type { Signal } from '../../time/signal.ts';
+
+interface Waiting {
+  readonly resolve: (ttlMs: number) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const { leaseKeepAlive } = etcdserverpb.Lease.method;
+const path = '/etcdserverpb.Lease/LeaseKeepAlive';
+/** A stream that nobody renewed on for so long is closed: an open one would keep the process alive. */
+const idleMs = 30_000;
+const never = new AbortController().signal;
+
+/**
+ * One stream for the renewals of all leases. A renewal is one message and its answer; on a stream that breaks all that
+ * wait fail, and the next renewal opens another stream, on another server.
+ */
+export class KeepAliveStream {
+  readonly #connection: EtcdConnection;
+  /** By lease, in the order in which they were sent: that is the order of the answers for one lease. */
+  readonly #waiting = new Map<bigint, Waiting[]>();
+  #opening: Promise<EtcdStream> | undefined;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(connection: EtcdConnection) {
+    this.#connection = connection;
+  }
+
+  /** What the lease lives from now on, in milliseconds; 0 if it is gone. Rejects with EtcdError. */
+  async renew(id: bigint, signal: Signal = never): Promise<number> {
+    signal.throwIfAborted();
+    const opening = (this.#opening ??= this.#open());
+    const { call } = await opening;
+    signal.throwIfAborted();
+    // It may have broken while this renewal waited for it.
+    if (this.#opening !== opening) throw new EtcdError('unreachable', 'no connection', 'the stream has ended');
+    this.#stayOpen();
+    return new Promise<number>((resolve, reject) => {
+      const settled = onAbort(signal, () => {
+        reject(signal.reason);
+        // Without its answer in time the stream itself is in doubt: a half-open connection looks just like this.
+        this.#fail(opening, new EtcdError('ambiguous', 'etcd', 'a renewal was not answered in time'));
+      });
+      const waiting: Waiting = {
+        resolve: (ttlMs) => {
+          settled();
+          resolve(ttlMs);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      const line = this.#waiting.get(id);
+      if (line === undefined) this.#waiting.set(id, [waiting]);
+      else line.push(waiting);
+      call.write(Buffer.from(toBinary(leaseKeepAlive.input, create(leaseKeepAlive.input, { ID: id }))));
+    });
+  }
+
+  close(): void {
+    const opening = this.#opening;
+    if (opening !== undefined) this.#fail(opening, new EtcdError('closed', 'etcd', 'the client has been closed'));
+  }
+
+  #open(): Promise<EtcdStream> {
+    const opening = this.#connection.stream(path);
+    opening.then(
+      ({ call, endpoint }) => {
+        call.on('data', (bytes: Buffer) => this.#answered(bytes));
+        call.on('error', (error) => this.#fail(opening, etcdErrorOf(endpoint, error)));
+        call.on('end', () => this.#fail(opening, new EtcdError('ambiguous', endpoint, 'the server ended the stream')));
+      },
+      (error: unknown) => this.#fail(opening, error),
+    );
+    return opening;
+  }
+
+  #answered(bytes: Buffer): void {
+    const answer = fromBinary(leaseKeepAlive.output, bytes, { readUnknownFields: false });
+    const line = this.#waiting.get(answer.ID);
+    const first = line?.shift();
+    if (line?.length === 0) this.#waiting.delete(answer.ID);
+    first?.resolve(ttlMsOf(answer));
+  }
+
+  #fail(opening: Promise<EtcdStream>, error: unknown): void {
+    if (this.#opening !== opening) return;
+    this.#opening = undefined;
+    clearTimeout(this.#idle);
+    opening.then(
+      ({ call, abandon }) => {
+        abandon();
+        call.cancel();
+      },
+      () => undefined,
+    );
+    const waiting = [...this.#waiting.values()].flat();
+    this.#waiting.clear();
+    for (const one of waiting) one.reject(error);
+  }
+
+  #stayOpen(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.#waiting.size > 0) return this.#stayOpen();
+      const opening = this.#opening;
+      this.#opening = undefined;
+      void opening?.then(({ call }) => call.end());
+    }, idleMs);
+    this.#idle.unref();
+  }
+}
+
+/** In milliseconds where the server has them, else in etcd's seconds. */
+export function ttlMsOf(answer: { readonly TTL: bigint; readonly TTLMs: bigint }): number {
+  return answer.TTLMs === 0n ? Number(answer.TTL) * 1000 : Number(answer.TTLMs);
+}

@@ -1,0 +1,84 @@
+import { etcdserverpb } from '@tenure/protocol';
+import type { EtcdConnection } from '../connection/etcd-connection.ts';
+import { EtcdError } from '../etcd-error.ts';
+import { KeepAliveStream, ttlMsOf } from './keep-alive-stream.ts';
+import type { Signal } from '../../time/signal.ts';
+
+export interface GrantOptions {
+  /** etcd counts in whole seconds, so there it is rounded up; a Tenure server counts milliseconds. */
+  readonly ttlMs: number;
+  /** Chosen by the server if it is not given. One that is in use is refused. */
+  readonly id?: bigint;
+  readonly signal?: Signal;
+}
+
+export interface GrantedLease {
+  readonly id: bigint;
+  /** What the server granted: never less than was asked for. */
+  readonly ttlMs: number;
+}
+
+export interface LeaseLife {
+  readonly id: bigint;
+  readonly remainingMs: number;
+  readonly grantedMs: number;
+  readonly keys: readonly Uint8Array[];
+}
+
+const methods = etcdserverpb.Lease.method;
+
+/** Leases, as etcd has them. All reject with EtcdError. */
+export class LeaseClient {
+  readonly #connection: EtcdConnection;
+  readonly #renewals: KeepAliveStream;
+
+  constructor(connection: EtcdConnection) {
+    this.#connection = connection;
+    this.#renewals = new KeepAliveStream(connection);
+  }
+
+  /** Sent once. With the code `ambiguous` it may have been granted; with an id of its own it can then be revoked. */
+  async grant({ ttlMs, id = 0n, signal }: GrantOptions): Promise<GrantedLease> {
+    const request = { TTL: BigInt(Math.ceil(ttlMs / 1000)), TTLMs: BigInt(Math.ceil(ttlMs)), ID: id };
+    const answer = await this.#connection.write(methods.leaseGrant, request, signal);
+    if (answer.error !== '') throw new EtcdError('invalid', 'etcd', answer.error);
+    return { id: answer.ID, ttlMs: ttlMsOf(answer) };
+  }
+
+  /**
+   * Renews once, on the one stream that all leases of this client share. What the lease lives from now on, in
+   * milliseconds; 0 when it is gone.
+   */
+  keepAlive(id: bigint, signal?: Signal): Promise<number> {
+    return this.#renewals.renew(id, signal);
+  }
+
+  /** Ends it with all its keys: whether it was there. May be done again without harm, so it is tried until it is. */
+  async revoke(id: bigint, signal?: Signal): Promise<boolean> {
+    try {
+      await this.#connection.read(methods.leaseRevoke, { ID: id }, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof EtcdError && error.etcdCode === 'not-found') return false;
+      throw error;
+    }
+  }
+
+  /** Undefined if there is no such lease. */
+  async timeToLive(id: bigint, options: { readonly keys?: boolean } = {}): Promise<LeaseLife | undefined> {
+    const request = { ID: id, keys: options.keys === true };
+    const answer = await this.#connection.read(methods.leaseTimeToLive, request);
+    if (answer.TTL < 0n) return undefined;
+    const grantedMs = answer.grantedTTLMs === 0n ? Number(answer.grantedTTL) * 1000 : Number(answer.grantedTTLMs);
+    return { id, remainingMs: ttlMsOf(answer), grantedMs, keys: answer.keys };
+  }
+
+  /** The ids of all leases. */
+  async list(): Promise<readonly bigint[]> {
+    return (await this.#connection.read(methods.leaseLeases, {})).leases.map(({ ID }) => ID);
+  }
+
+  close(): void {
+    this.#renewals.close();
+  }
+}

@@ -1,0 +1,139 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { etcdserverpb, mvccpb } from '@tenure/protocol';
+import type { EtcdConnection, EtcdStream } from '../connection/etcd-connection.ts';
+import { etcdErrorOf } from '../connection/etcd-error-of.ts';
+import { EtcdError } from '../etcd-error.ts';
+import { rangeOf } from './key-range.ts';
+import type { KeyRange } from './key-range.ts';
+import { KeyValue } from './key-value.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import type { Signal } from '../../time/signal.ts';
+
+export interface WatchOptions {
+  /** From this revision on; from now on if it is not given. */
+  readonly fromRevision?: bigint;
+  readonly prevKv?: boolean;
+  /** Leave one kind of events out. */
+  readonly only?: 'puts' | 'deletes';
+  /** Ends the watch without an error. */
+  readonly signal?: Signal;
+}
+
+export interface WatchEvent {
+  readonly kind: 'put' | 'delete';
+  /** Of a delete it has the key and, as modRevision, the revision of the delete. */
+  readonly kv: KeyValue;
+  readonly prevKv: KeyValue | undefined;
+}
+
+/** Events of whole revisions, in order: a revision is never cut in two. */
+export interface WatchBatch {
+  /** Everything up to this revision has been told. */
+  readonly revision: bigint;
+  /** Empty in the first batch of all, and when a broken watch stands again. */
+  readonly events: readonly WatchEvent[];
+}
+
+const { WatchRequestSchema, WatchResponseSchema, WatchCreateRequest_FilterType: FilterType } = etcdserverpb;
+const path = '/etcdserverpb.Watch/Watch';
+const shortestPauseMs = 50;
+const longestPauseMs = 2000;
+
+/**
+ * The changes of a range, each once and in order. A watch that breaks is made anew, on another server, from the
+ * revision behind the last one that was told, for as long as it takes. The first batch is empty and comes when the
+ * watch stands: what is read after that can't miss a change.
+ *
+ * Throws EtcdError: `compacted` when the history is gone that it needs, with the oldest revision that is left;
+ * `denied` or `invalid` when the server will not have it.
+ */
+export async function* watchRange(
+  connection: EtcdConnection,
+  range: KeyRange,
+  options: WatchOptions,
+): AsyncGenerator<WatchBatch, void, undefined> {
+  const { signal } = options;
+  let nextRevision = options.fromRevision ?? 0n;
+  for (let failures = 0; !connection.isClosed && !isAborted(signal);) {
+    try {
+      const stream = await connection.stream(path, { hasleader: 'true' });
+      for await (const batch of oneStream(stream, range, { ...options, fromRevision: nextRevision })) {
+        failures = 0;
+        if (batch.revision >= nextRevision) nextRevision = batch.revision + 1n;
+        yield batch;
+      }
+    } catch (error) {
+      if (isAborted(signal)) return;
+      if (!(error instanceof EtcdError) || ['compacted', 'denied', 'invalid', 'closed'].includes(error.etcdCode)) {
+        throw error;
+      }
+    }
+    failures++;
+    await connection.pause(Math.min(longestPauseMs, shortestPauseMs * 2 ** Math.min(failures, 10)), signal);
+  }
+}
+
+/** One stream until it ends, with an EtcdError unless it was asked to. */
+async function* oneStream(
+  { call, endpoint, abandon }: EtcdStream,
+  range: KeyRange,
+  options: WatchOptions & { readonly fromRevision: bigint },
+): AsyncGenerator<WatchBatch, void, undefined> {
+  const { fromRevision, signal } = options;
+  const stopWaiting = signal === undefined ? undefined : onAbort(signal, () => call.cancel());
+  let events: WatchEvent[] = [];
+  try {
+    call.write(createRequest(range, options));
+    for await (const bytes of call as AsyncIterable<Buffer>) {
+      const answer = fromBinary(WatchResponseSchema, bytes, { readUnknownFields: false });
+      if (answer.canceled) throw cancelled(endpoint, answer);
+      events.push(...answer.events.map(eventOf));
+      if (answer.fragment) continue;
+      if (answer.created) yield { revision: revisionBefore(fromRevision, answer), events };
+      else if (events.length > 0) yield { revision: events.at(-1)!.kv.modRevision, events };
+      events = [];
+    }
+    throw new EtcdError('unreachable', endpoint, 'the server ended the watch');
+  } catch (error) {
+    abandon();
+    throw etcdErrorOf(endpoint, error);
+  } finally {
+    stopWaiting?.();
+    call.on('error', () => undefined);
+    call.cancel();
+  }
+}
+
+function createRequest(range: KeyRange, options: WatchOptions): Buffer {
+  const filters = options.only === undefined ? [] : [options.only === 'puts' ? FilterType.NODELETE : FilterType.NOPUT];
+  const startRevision = options.fromRevision ?? 0n;
+  const value = { ...rangeOf(range), startRevision, prevKv: options.prevKv === true, filters, fragment: true };
+  const request = create(WatchRequestSchema, { requestUnion: { case: 'createRequest', value } });
+  return Buffer.from(toBinary(WatchRequestSchema, request));
+}
+
+/** A watch from now on begins behind the revision at its creation, also when it is made anew before its first event. */
+function revisionBefore(fromRevision: bigint, created: etcdserverpb.WatchResponse): bigint {
+  return fromRevision === 0n ? (created.header?.revision ?? 0n) : fromRevision - 1n;
+}
+
+function cancelled(endpoint: string, answer: etcdserverpb.WatchResponse): EtcdError {
+  const { compactRevision, cancelReason } = answer;
+  if (compactRevision > 0n) {
+    const words = `the history before revision ${compactRevision} is gone`;
+    return new EtcdError('compacted', endpoint, words, { compactRevision });
+  }
+  // A token that has run out is called a permission that was denied, and mends itself with a new one.
+  const code = /permission denied/.test(cancelReason) ? 'refused' : 'unreachable';
+  return new EtcdError(code, endpoint, cancelReason === '' ? 'the server ended the watch' : cancelReason);
+}
+
+function eventOf({ type, kv, prevKv }: mvccpb.Event): WatchEvent {
+  if (kv === undefined) throw new Error('an event came without its key');
+  const kind = type === mvccpb.Event_EventType.PUT ? 'put' : 'delete';
+  return { kind, kv: new KeyValue(kv), prevKv: prevKv && new KeyValue(prevKv) };
+}
+
+function isAborted(signal: Signal | undefined): boolean {
+  return signal?.aborted === true;
+}

@@ -1,0 +1,84 @@
+import type * as Grpc from '@grpc/grpc-js';
+import { onAbort } from '../../time/on-abort.ts';
+import type { Signal } from '../../time/signal.ts';
+
+/** A range may answer with much; a watch is cut by the server. */
+const maxAnswerBytes = 256 * 1024 * 1024;
+
+const channelOptions: Grpc.ChannelOptions = {
+  'grpc.max_receive_message_length': maxAnswerBytes,
+  // What was sent once is not sent again behind our back.
+  'grpc.enable_retries': 0,
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1000,
+  // A silent connection is a dead one, though TCP may not say so for minutes. etcd drops who asks more often than
+  // every 5 s.
+  'grpc.keepalive_time_ms': 5_500,
+  'grpc.keepalive_timeout_ms': 2_500,
+};
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+/** One connection to one server. */
+export class EtcdChannel {
+  readonly address: string;
+  readonly #grpc: typeof Grpc;
+  readonly #client: Grpc.Client;
+
+  /** `address` is host:port. */
+  constructor(
+    grpc: typeof Grpc,
+    address: string,
+    credentials: Grpc.ChannelCredentials,
+    serverName: string | undefined,
+  ) {
+    this.#grpc = grpc;
+    this.address = address;
+    const named = serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName };
+    this.#client = new grpc.Client(address, credentials, { ...channelOptions, ...named });
+  }
+
+  /** True once there is a connection; false when an attempt has failed, or after `timeoutMs`. */
+  async isReady(timeoutMs: number): Promise<boolean> {
+    const { READY, SHUTDOWN, TRANSIENT_FAILURE } = this.#grpc.connectivityState;
+    const channel = this.#client.getChannel();
+    const untilMs = performance.now() + timeoutMs;
+    for (;;) {
+      const state = channel.getConnectivityState(true);
+      if (state === READY) return true;
+      const leftMs = untilMs - performance.now();
+      if (state === TRANSIENT_FAILURE || state === SHUTDOWN || leftMs <= 0) return false;
+      await new Promise<void>((resolve) => {
+        channel.watchConnectivityState(state, Date.now() + leftMs, () => resolve());
+      });
+    }
+  }
+
+  /** Rejects with a grpc ServiceError. Whether a call that was aborted has been carried out is not known. */
+  unary(
+    path: string,
+    request: Uint8Array,
+    metadata: Grpc.Metadata,
+    options: { readonly timeoutMs: number; readonly signals: readonly Signal[] },
+  ): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
+      const deadline = Date.now() + Math.max(1, options.timeoutMs);
+      const call = this.#client.makeUnaryRequest(path, asIs, asIs, body, metadata, { deadline }, (error, answer) => {
+        for (const stop of stops) stop();
+        if (error === null) resolve(answer ?? Buffer.alloc(0));
+        else reject(error);
+      });
+      const stops = options.signals.map((signal) => onAbort(signal, () => call.cancel()));
+    });
+  }
+
+  stream(path: string, metadata: Grpc.Metadata): Grpc.ClientDuplexStream<Buffer, Buffer> {
+    return this.#client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}

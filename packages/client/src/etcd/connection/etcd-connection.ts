@@ -1,0 +1,304 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type * as Grpc from '@grpc/grpc-js';
+import { etcdserverpb } from '@tenure/protocol';
+import { BackendError } from '../../errors/backend-error.ts';
+import { UsageError } from '../../errors/usage-error.ts';
+import { EtcdError } from '../etcd-error.ts';
+import { EtcdChannel } from './etcd-channel.ts';
+import { etcdErrorOf, staleTokenTexts } from './etcd-error-of.ts';
+import type { EtcdOptions } from './etcd-options.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import type { Signal } from '../../time/signal.ts';
+
+/** A stream on one of the servers. */
+export interface EtcdStream {
+  readonly call: Grpc.ClientDuplexStream<Buffer, Buffer>;
+  readonly endpoint: string;
+  /** Says that it ended without being asked to: what follows goes to another server, with a new token. */
+  readonly abandon: () => void;
+}
+
+const defaultTimeoutMs = 5000;
+const connectTimeoutMs = 2000;
+const pauseMs = 100;
+const maxEndpoints = 32;
+const defaultPort = 2379;
+const maxPort = 65_535;
+const never = new AbortController().signal;
+
+/**
+ * The way to a cluster. It stays with one server until a call fails there, and then moves to the next. A write is sent
+ * once: what may have been done is never sent again.
+ */
+export class EtcdConnection {
+  readonly #options: EtcdOptions;
+  readonly #addresses: readonly string[];
+  readonly #isSecure: boolean;
+  readonly #timeoutMs: number;
+  readonly #closed = new AbortController();
+  #opening: Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> | undefined;
+  #current = 0;
+  #token: Promise<string | undefined> | undefined;
+
+  constructor(options: EtcdOptions) {
+    const given = typeof options.endpoints === 'string' ? options.endpoints.split(',') : options.endpoints;
+    const parsed = given.map((text) => parseEndpoint(text.trim()));
+    if (parsed.length === 0 || parsed.length > maxEndpoints) {
+      throw new UsageError(`endpoints must be 1 to ${maxEndpoints} addresses such as 127.0.0.1:2379`);
+    }
+    this.#options = options;
+    this.#addresses = parsed.map(({ address }) => address);
+    this.#isSecure = options.tls !== undefined || parsed.some(({ isSecure }) => isSecure);
+    this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  get addresses(): readonly string[] {
+    return this.#addresses;
+  }
+
+  /** Sends the request at most once, unless the server says that it did nothing with it. Rejects with EtcdError. */
+  write<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    signal: Signal = never,
+  ): Promise<MessageShape<O>> {
+    return this.#send(method, request, performance.now() + this.#timeoutMs, signal);
+  }
+
+  /** For what may be done any number of times: goes from server to server until the time is up. */
+  async read<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    signal: Signal = never,
+  ): Promise<MessageShape<O>> {
+    const untilMs = performance.now() + this.#timeoutMs;
+    // One server that does not answer must not take all the time.
+    const attemptMs = this.#addresses.length > 1 ? this.#timeoutMs / 2 : this.#timeoutMs;
+    for (;;) {
+      try {
+        return await this.#send(method, request, Math.min(untilMs, performance.now() + attemptMs), signal);
+      } catch (error) {
+        if (!isPassing(error) || performance.now() + pauseMs >= untilMs || this.isClosed) throw error;
+        if (this.#options.failFast === true && error.etcdCode === 'unreachable') throw error;
+        await this.pause(pauseMs, signal);
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  /** One call to each server by itself, for what every server answers differently. */
+  async readAt<I extends DescMessage, O extends DescMessage>(
+    at: number,
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> {
+    const { channels } = await this.#open();
+    const channel = channels[at]!;
+    try {
+      const metadata = await this.#metadata(channel, this.#timeoutMs);
+      const timing = { timeoutMs: this.#timeoutMs, signals: [this.#closed.signal] };
+      const bytes = toBinary(method.input, create(method.input, request));
+      return fromBinary(method.output, await channel.unary(pathOf(method), bytes, metadata, timing));
+    } catch (error) {
+      throw etcdErrorOf(channel.address, error);
+    }
+  }
+
+  /** A stream to the server that answers now. Rejects with EtcdError when there is none. */
+  async stream(path: string, headers: Readonly<Record<string, string>> = {}): Promise<EtcdStream> {
+    const untilMs = performance.now() + this.#timeoutMs;
+    const channel = await this.#ready(untilMs, never);
+    const metadata = await this.#metadata(channel, untilMs - performance.now());
+    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+    const abandon = (): void => {
+      this.#token = undefined;
+      this.#leaveServer(channel);
+    };
+    return { call: channel.stream(path, metadata), endpoint: channel.address, abandon };
+  }
+
+  /** Waits, but no longer than until the client is closed or `signal` aborts. Keeps no process alive. */
+  pause(ms: number, signal: Signal = never): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isClosed || signal.aborted) return resolve();
+      const done = (): void => {
+        clearTimeout(timer);
+        for (const stop of stops) stop();
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      timer.unref();
+      const stops = [this.#closed.signal, signal].map((ending) => onAbort(ending, done));
+    });
+  }
+
+  /** Ends every call that is out. */
+  close(): void {
+    if (this.isClosed) return;
+    this.#closed.abort();
+    void this.#opening?.then(
+      ({ channels }) => channels.forEach((channel) => channel.close()),
+      () => undefined,
+    );
+  }
+
+  async #send<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    untilMs: number,
+    signal: Signal,
+  ): Promise<MessageShape<O>> {
+    const bytes = toBinary(method.input, create(method.input, request));
+    for (let attempt = 1; ; attempt++) {
+      signal.throwIfAborted();
+      const channel = await this.#ready(untilMs, signal);
+      const metadata = await this.#metadata(channel, untilMs - performance.now());
+      try {
+        const timing = { timeoutMs: untilMs - performance.now(), signals: [this.#closed.signal, signal] };
+        const answer = await channel.unary(pathOf(method), bytes, metadata, timing);
+        return fromBinary(method.output, answer, { readUnknownFields: false });
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = this.isClosed ? this.#closedError() : etcdErrorOf(channel.address, error);
+        const isStaleToken = staleTokenTexts.has(failure.details);
+        if (isStaleToken) this.#token = undefined;
+        if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
+        // Both say that nothing was done.
+        if (attempt === 1 && (isStaleToken || failure.etcdCode === 'unreachable')) continue;
+        throw failure;
+      }
+    }
+  }
+
+  #open(): Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> {
+    if (this.isClosed) throw this.#closedError();
+    this.#opening ??= this.#connect();
+    return this.#opening;
+  }
+
+  async #connect(): Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> {
+    const grpc = await import('@grpc/grpc-js').catch((cause: unknown) => {
+      const message = 'the package @grpc/grpc-js is not installed: npm install @grpc/grpc-js';
+      throw new BackendError('etcd', 'driver-missing', message, { cause });
+    });
+    const { ca, cert, key, serverName } = this.#options.tls ?? {};
+    const pem = (bytes: Uint8Array | undefined): Buffer | null => (bytes === undefined ? null : Buffer.from(bytes));
+    const credentials = this.#isSecure
+      ? grpc.credentials.createSsl(pem(ca), pem(key), pem(cert))
+      : grpc.credentials.createInsecure();
+    return {
+      grpc,
+      channels: this.#addresses.map((address) => new EtcdChannel(grpc, address, credentials, serverName)),
+    };
+  }
+
+  /** A server with a connection. */
+  async #ready(untilMs: number, signal: Signal): Promise<EtcdChannel> {
+    for (;;) {
+      const { channels } = await this.#open();
+      for (const _ of channels) {
+        const channel = channels[this.#current]!;
+        if (await channel.isReady(Math.min(untilMs - performance.now(), connectTimeoutMs))) return channel;
+        signal.throwIfAborted();
+        this.#leaveServer(channel);
+      }
+      if (this.isClosed) throw this.#closedError();
+      const isLast = this.#options.failFast === true || performance.now() + pauseMs >= untilMs;
+      if (isLast) throw await this.#whyUnreachable(channels);
+      await this.pause(pauseMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** A call without a connection ends at once with the reason why there is none. */
+  async #whyUnreachable(channels: readonly EtcdChannel[]): Promise<EtcdError> {
+    const { grpc } = await this.#open();
+    const timing = { timeoutMs: pauseMs, signals: [this.#closed.signal] };
+    const words = channels.map(async (channel) => {
+      try {
+        await channel.unary(
+          pathOf(etcdserverpb.Maintenance.method.status),
+          Buffer.alloc(0),
+          new grpc.Metadata(),
+          timing,
+        );
+        return `${channel.address} answers again`;
+      } catch (error) {
+        const { details } = etcdErrorOf(channel.address, error);
+        if (details.startsWith('Deadline exceeded')) return `${channel.address} does not answer`;
+        return `${channel.address}: ${/Last error: (.*?)\. Resolution note/.exec(details)?.[1] ?? details}`;
+      }
+    });
+    return new EtcdError('unreachable', 'no connection', (await Promise.all(words)).join('; '));
+  }
+
+  async #metadata(channel: EtcdChannel, timeoutMs: number): Promise<Grpc.Metadata> {
+    const { grpc } = await this.#open();
+    const metadata = new grpc.Metadata();
+    if (this.#options.user === undefined) return metadata;
+    const pending = (this.#token ??= this.#authenticate(grpc, channel, this.#options.user, timeoutMs));
+    try {
+      const token = await pending;
+      if (token !== undefined) metadata.set('token', token);
+      return metadata;
+    } catch (error) {
+      if (this.#token === pending) this.#token = undefined;
+      this.#leaveServer(channel);
+      throw error;
+    }
+  }
+
+  /** The token of the user, or undefined if the server asks for none. Nothing of the call itself was sent yet. */
+  async #authenticate(
+    grpc: typeof Grpc,
+    channel: EtcdChannel,
+    user: string,
+    timeoutMs: number,
+  ): Promise<string | undefined> {
+    const method = etcdserverpb.Auth.method.authenticate;
+    const request = create(method.input, { name: user, password: this.#options.password ?? '' });
+    const timing = { timeoutMs, signals: [this.#closed.signal] };
+    try {
+      const bytes = toBinary(method.input, request);
+      const answer = await channel.unary(pathOf(method), bytes, new grpc.Metadata(), timing);
+      return fromBinary(method.output, answer).token;
+    } catch (error) {
+      const failure = etcdErrorOf(channel.address, error);
+      if (failure.details === 'etcdserver: authentication is not enabled') return undefined;
+      const code = failure.etcdCode === 'ambiguous' ? 'unreachable' : failure.etcdCode;
+      throw new EtcdError(code, channel.address, failure.details, { cause: error });
+    }
+  }
+
+  #leaveServer(channel: EtcdChannel): void {
+    if (this.#addresses[this.#current] !== channel.address) return;
+    this.#current = (this.#current + 1) % this.#addresses.length;
+  }
+
+  #closedError(): EtcdError {
+    return new EtcdError('closed', 'etcd', 'the client has been closed');
+  }
+}
+
+/** Whether it may be over after a while without anybody's doing. */
+function isPassing(error: unknown): error is EtcdError {
+  return error instanceof EtcdError && ['unreachable', 'ambiguous', 'refused'].includes(error.etcdCode);
+}
+
+function pathOf(method: { readonly parent: { readonly typeName: string }; readonly name: string }): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function parseEndpoint(text: string): { readonly address: string; readonly isSecure: boolean } {
+  const match = /^(?:(https?):\/\/)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\/?$/.exec(text);
+  const port = Number(match?.[3] ?? defaultPort);
+  if (match === null || port < 1 || port > maxPort) {
+    throw new UsageError(`the endpoint ${JSON.stringify(text)} must look like 127.0.0.1:2379`);
+  }
+  return { address: `${match[2]}:${port}`, isSecure: match[1] === 'https' };
+}

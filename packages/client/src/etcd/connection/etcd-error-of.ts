@@ -1,0 +1,50 @@
+import { EtcdError } from '../etcd-error.ts';
+import type { EtcdErrorCode } from '../etcd-error.ts';
+
+/** grpc-js' words for a call that found no connection. If they ever change, the outcome counts as ambiguous. */
+const neverSent = 'No connection established';
+export const staleTokenTexts: ReadonlySet<string> = new Set([
+  'etcdserver: invalid auth token',
+  'etcdserver: revision of auth store is old',
+]);
+
+/**
+ * What the server refuses before it proposes it, or as it applies it. What is not listed is ambiguous, whatever its
+ * gRPC code: `request timed out` and `leader changed` come after the proposal.
+ */
+const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
+  ['etcdserver: invalid auth token', 'denied'],
+  ['etcdserver: revision of auth store is old', 'refused'],
+  ['etcdserver: permission denied', 'denied'],
+  ['etcdserver: user name is empty', 'denied'],
+  ['etcdserver: user name not found', 'denied'],
+  ['etcdserver: authentication failed, invalid user ID or password', 'denied'],
+  ['etcdserver: authentication is not enabled', 'invalid'],
+  ['etcdserver: too many requests', 'refused'],
+  ['etcdserver: mvcc: database space exceeded', 'refused'],
+  ['etcdserver: no leader', 'refused'],
+  ['etcdserver: rpc not supported for learner', 'refused'],
+  ['etcdserver: request is too large', 'invalid'],
+  ['etcdserver: too many operations in txn request', 'invalid'],
+  ['etcdserver: duplicate key given in txn request', 'invalid'],
+  ['etcdserver: key is not provided', 'invalid'],
+  ['etcdserver: key not found', 'not-found'],
+  ['etcdserver: requested lease not found', 'not-found'],
+  ['etcdserver: lease already exists', 'invalid'],
+  ['etcdserver: too large lease TTL', 'invalid'],
+  ['etcdserver: mvcc: required revision is a future revision', 'invalid'],
+  ['etcdserver: mvcc: required revision has been compacted', 'compacted'],
+]);
+
+/** Sorts what a call ended with. */
+export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
+  if (error instanceof EtcdError) return error;
+  const details = detailsOf(error);
+  const code = details.startsWith(neverSent) ? 'unreachable' : (codes.get(details) ?? 'ambiguous');
+  return new EtcdError(code, endpoint, details, { cause: error });
+}
+
+function detailsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'details' in error && typeof error.details === 'string' ? error.details : error.message;
+}

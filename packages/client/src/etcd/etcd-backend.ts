@@ -1,0 +1,348 @@
+import { standing } from '../backend/standing.ts';
+import type {
+  BackendLimits,
+  Claim,
+  EnterOptions,
+  Entered,
+  Entry,
+  EntryKey,
+  LeaseBackend,
+  LineWatch,
+  Renewal,
+} from '../backend/lease-backend.ts';
+import { BackendError } from '../errors/backend-error.ts';
+import type { Signal } from '../time/signal.ts';
+import { backendErrorOf } from './backend-error-of.ts';
+import { EtcdClient } from './client/etcd-client.ts';
+import type { KeyValue } from './client/key-value.ts';
+import type { PutOptions } from './client/kv-options.ts';
+import type { GetResult } from './client/kv-results.ts';
+import { compare } from './client/compare.ts';
+import type { Compare } from './client/compare.ts';
+import { operation } from './client/operation.ts';
+import type { OperationResult } from './client/txn-builder.ts';
+import type { EtcdOptions } from './connection/etcd-options.ts';
+import { EntryKeys } from './entry-keys.ts';
+import { encodeEntry, entryOf } from './entry-value.ts';
+import { IdleLeases } from './idle-leases.ts';
+
+export interface EtcdBackendOptions {
+  /** A client of the caller's, which stays open; or what it takes to make one, which is closed with the backend. */
+  readonly client: EtcdClient | EtcdOptions;
+  /** What all keys begin with; `tenure/` by default. */
+  readonly prefix?: string;
+}
+
+/** etcd takes 128 operations in a transaction unless it is told otherwise. */
+const keysPerLook = 100;
+/** Each fails only because somebody else's write came between. */
+const maxAttempts = 20;
+
+/**
+ * Leases in etcd, or in Tenure's server. An entry is a key with a lease of its own; its ticket is the revision that
+ * created the key, so the server can check it in any transaction.
+ */
+export function etcdBackend(options: EtcdBackendOptions): EtcdLeaseBackend {
+  return new EtcdBackend(options);
+}
+
+export interface EtcdLeaseBackend extends LeaseBackend {
+  /**
+   * A condition for a transaction of yours in the same etcd, which is true as long as the entry of the hold is there:
+   * `kv.txn().if(backend.guard(hold)).do(…)`. Whoever was paused beyond its TTL writes nothing with it.
+   */
+  guard(hold: { readonly entry: EntryKey }): Compare;
+}
+
+class EtcdBackend implements EtcdLeaseBackend {
+  readonly kind = 'etcd';
+  readonly limits: BackendLimits = {
+    minTtlMs: 1,
+    maxTtlMs: 9_000_000_000_000,
+    maxNameBytes: 512,
+    maxDataBytes: 64 * 1024,
+  };
+  /** A watch tells; this is for the one whose server is cut off and does not know it. */
+  readonly pollIntervalMs = 15_000;
+  readonly #client: EtcdClient;
+  readonly #ownsClient: boolean;
+  readonly #keys: EntryKeys;
+  /** The leases of the entries made here, by entry id. Of others it is read from the key. */
+  readonly #leases = new Map<string, { readonly lease: bigint; readonly ttlMs: number }>();
+  readonly #idle: IdleLeases;
+  readonly #watches = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor({ client, prefix }: EtcdBackendOptions) {
+    this.#ownsClient = !(client instanceof EtcdClient);
+    this.#client = client instanceof EtcdClient ? client : new EtcdClient(client);
+    this.#idle = new IdleLeases(this.#client.lease);
+    this.#keys = new EntryKeys(prefix ?? 'tenure/');
+  }
+
+  enter(claim: Claim, { onlyIfHolds, signal }: EnterOptions): Promise<Entered> {
+    return this.#calling(signal, async () => {
+      const idle = await this.#idleLease(claim.ttlMs, signal);
+      // Its id is chosen here, so that it can be given back when the answer is lost.
+      const lease = idle ?? randomLeaseId();
+      try {
+        if (idle === undefined) await this.#client.lease.grant({ ttlMs: claim.ttlMs, id: lease, signal });
+        const entered = await (onlyIfHolds
+          ? this.#enterIfHolds(claim, lease, signal)
+          : this.#attempt(claim, lease, [], signal));
+        if (entered.ticket === undefined) this.#idle.keep(lease, claim.ttlMs);
+        return entered;
+      } catch (error) {
+        this.#forget(claim.id, lease);
+        throw error;
+      }
+    });
+  }
+
+  list(name: string, signal: Signal): Promise<readonly Entry[]> {
+    return this.#calling(signal, async () => {
+      const line = this.#keys.line(name);
+      return this.#entries(name, await this.#client.kv.get({ prefix: line }, { ...byCreation, signal }));
+    });
+  }
+
+  renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
+    return this.#calling(signal, async () => {
+      const leases = await Promise.all(renewals.map((renewal) => this.#keepAlive(renewal, signal)));
+      // Only the key tells whether the entry is there, and that it hangs on the lease that was renewed.
+      const kvs = await this.#look(renewals, signal);
+      return Promise.all(
+        renewals.map(async (renewal, at) => {
+          const kv = kvs[at];
+          if (kv?.createRevision !== renewal.ticket) {
+            this.#leases.delete(renewal.id);
+            return false;
+          }
+          return kv.lease === leases[at] || this.#moveToNewLease(renewal, signal);
+        }),
+      );
+    });
+  }
+
+  leave(entry: EntryKey, signal: Signal): Promise<boolean> {
+    return this.#calling(signal, () => this.#leave(entry, signal));
+  }
+
+  update(entry: EntryKey, data: string, signal: Signal): Promise<boolean> {
+    return this.#calling(signal, async () => {
+      return (await this.#rewrite(entry, { data }, { keepLease: true }, signal)) !== undefined;
+    });
+  }
+
+  watch(name: string, onChange: () => void): LineWatch {
+    const stop = new AbortController();
+    this.#watches.add(stop);
+    void this.#follow(name, onChange, stop);
+    return {
+      close: () => {
+        stop.abort();
+        this.#watches.delete(stop);
+      },
+    };
+  }
+
+  guard({ entry }: { readonly entry: EntryKey }): Compare {
+    return compare.createRevision(this.#keys.entry(entry), '=', entry.ticket);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const watch of this.#watches) watch.abort();
+    this.#watches.clear();
+    this.#idle.close();
+    if (this.#ownsClient) this.#client.close();
+  }
+
+  #tooBusy(name: string): BackendError {
+    return new BackendError(this.kind, 'unavailable', `the line of ${name} changes faster than it can be written`);
+  }
+
+  async #calling<Value>(signal: Signal, work: () => Promise<Value>): Promise<Value> {
+    signal.throwIfAborted();
+    if (this.#isClosed) throw new BackendError(this.kind, 'closed', 'the backend has been closed');
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw backendErrorOf(error);
+    }
+  }
+
+  /** What stands before an entry only gets less, so it still holds if nobody has come since the line was read. */
+  async #enterIfHolds(claim: Claim, lease: bigint, signal: Signal): Promise<Entered> {
+    const line = { prefix: this.#keys.line(claim.name) };
+    let condition = compare.isAbsent(line);
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const entered = await this.#attempt(claim, lease, [condition], signal);
+      if (entered.ticket !== undefined || !wouldHold(entered.entries, claim)) return entered;
+      condition = compare.createRevision(line, '<', entered.revision + 1n);
+    }
+    throw this.#tooBusy(claim.name);
+  }
+
+  async #attempt(
+    claim: Claim,
+    lease: bigint,
+    conditions: readonly Compare[],
+    signal: Signal,
+  ): Promise<Entered & { readonly revision: bigint }> {
+    const list = operation.get({ prefix: this.#keys.line(claim.name) }, byCreation);
+    const { succeeded, revision, results } = await this.#client.kv
+      .txn()
+      .if(...conditions)
+      .do(operation.put(this.#keys.entry(claim), encodeEntry(claim), { lease }), list)
+      .else(list)
+      .commit({ signal });
+    const entries = this.#entries(claim.name, listIn(results));
+    if (!succeeded) return { ticket: undefined, entries, revision };
+    this.#leases.set(claim.id, { lease, ttlMs: claim.ttlMs });
+    return { ticket: revision, entries, revision };
+  }
+
+  #entries(name: string, { kvs }: GetResult): readonly Entry[] {
+    const line = this.#keys.line(name);
+    return kvs.map((kv) => entryOf(name, line, kv));
+  }
+
+  async #leave(entry: EntryKey, signal: Signal): Promise<boolean> {
+    const key = this.#keys.entry(entry);
+    const { succeeded } = await this.#client.kv
+      .txn()
+      .if(isEntry(key, entry.ticket))
+      .do(operation.delete(key))
+      .commit({ signal });
+    const known = this.#leases.get(entry.id);
+    if (succeeded && known !== undefined) {
+      this.#leases.delete(entry.id);
+      this.#idle.keep(known.lease, known.ttlMs);
+    }
+    return succeeded;
+  }
+
+  async #look(entries: readonly EntryKey[], signal: Signal): Promise<readonly (KeyValue | undefined)[]> {
+    const slices: EntryKey[][] = [];
+    for (let at = 0; at < entries.length; at += keysPerLook) slices.push(entries.slice(at, at + keysPerLook));
+    const answers = slices.map(async (slice) => {
+      const gets = slice.map((entry) => operation.get(this.#keys.entry(entry), { keysOnly: true }));
+      const { results } = await this.#client.kv
+        .txn()
+        .do(...gets)
+        .commit({ signal });
+      return results.map((result) => (result.kind === 'get' ? result.kvs[0] : undefined));
+    });
+    return (await Promise.all(answers)).flat();
+  }
+
+  /** The lease that was renewed; undefined if it has another TTL, is not known here, or is gone. */
+  async #keepAlive(renewal: Renewal, signal: Signal): Promise<bigint | undefined> {
+    const known = this.#leases.get(renewal.id);
+    if (known === undefined || known.ttlMs !== renewal.ttlMs) return undefined;
+    return (await this.#client.lease.keepAlive(known.lease, signal)) > 0 ? known.lease : undefined;
+  }
+
+  /** etcd's leases keep the TTL of their grant, so that another TTL is another lease. Whether the entry was there. */
+  async #moveToNewLease(renewal: Renewal, signal: Signal): Promise<boolean> {
+    const lease = randomLeaseId();
+    await this.#client.lease.grant({ ttlMs: renewal.ttlMs, id: lease, signal });
+    // Who leaves meanwhile must not keep the old one for others, since it is revoked below.
+    this.#leases.delete(renewal.id);
+    const before = await this.#rewrite(renewal, { ttlMs: renewal.ttlMs }, { lease }, signal);
+    if (before !== undefined) this.#leases.set(renewal.id, { lease, ttlMs: renewal.ttlMs });
+    // The key has left its old one, whose end takes nothing with it.
+    this.#idle.revoke(before?.lease ?? lease);
+    return before !== undefined;
+  }
+
+  /** Changes an entry's value where it stands: the key as it was before, or undefined if the entry is not there. */
+  async #rewrite(
+    entry: EntryKey,
+    change: Partial<Pick<Entry, 'ttlMs' | 'data'>>,
+    options: PutOptions,
+    signal: Signal,
+  ): Promise<KeyValue | undefined> {
+    const key = this.#keys.entry(entry);
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const kv = await this.#client.kv.getOne(key, { signal });
+      if (kv?.createRevision !== entry.ticket) return undefined;
+      const value = encodeEntry({ ...entryOf(entry.name, this.#keys.line(entry.name), kv), ...change });
+      const { succeeded } = await this.#client.kv
+        .txn()
+        .if(compare.modRevision(key, '=', kv.modRevision))
+        .do(operation.put(key, value, options))
+        .commit({ signal });
+      if (succeeded) return kv;
+    }
+    throw this.#tooBusy(entry.name);
+  }
+
+  #forget(id: string, lease: bigint): void {
+    this.#leases.delete(id);
+    this.#idle.revoke(lease);
+  }
+
+  /** One that has just been renewed, so that it lives as long as one that is granted now. */
+  async #idleLease(ttlMs: number, signal: Signal): Promise<bigint | undefined> {
+    const lease = this.#idle.take(ttlMs);
+    if (lease === undefined) return undefined;
+    try {
+      return (await this.#client.lease.keepAlive(lease, signal)) > 0 ? lease : undefined;
+    } catch {
+      // A stream that broke says nothing of the server: a grant is tried instead, and says it.
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  async #follow(name: string, onChange: () => void, stop: AbortController): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        const range = { prefix: this.#keys.line(name) };
+        for await (const _ of this.#client.watch(range, { signal: stop.signal })) {
+          if (!stop.signal.aborted) onChange();
+        }
+        return;
+      } catch (error) {
+        // A hint more does no harm, and whoever lists then learns what is wrong.
+        onChange();
+        if (backendErrorOf(error).backendCode === 'closed') return;
+        await pause(stop.signal);
+      }
+    }
+  }
+}
+
+const byCreation = { sortBy: 'createRevision', order: 'ascending' } as const;
+const watchPauseMs = 1000;
+
+function isEntry(key: string, ticket: bigint): Compare {
+  return ticket === 0n ? compare.exists(key) : compare.createRevision(key, '=', ticket);
+}
+
+function wouldHold(entries: readonly Entry[], claim: Claim): boolean {
+  const last = entries.reduce((highest, { ticket }) => (ticket > highest ? ticket : highest), 0n);
+  return standing(entries, { ...claim, ticket: last + 1n }).holds;
+}
+
+function listIn(results: readonly OperationResult[]): GetResult {
+  const list = results.find((result) => result.kind === 'get');
+  if (list === undefined) throw new Error('a transaction was answered without the list that it asked for');
+  return list;
+}
+
+/** 63 bits, since etcd's ids are signed; 0 would let the server choose. */
+function randomLeaseId(): bigint {
+  return BigInt.asUintN(63, crypto.getRandomValues(new BigUint64Array(1))[0]!) | 1n;
+}
+
+function pause(signal: Signal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, watchPauseMs);
+    timer.unref();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,14 @@
+import { afterAll, describe, test } from 'vitest';
+import { backendConformance } from '../testing/index.ts';
+import { memoryBackend } from './memory-backend.ts';
+
+describe('memoryBackend', () => {
+  backendConformance(
+    () => {
+      // It lives in this process, so that there is one.
+      const backend = memoryBackend();
+      return { open: () => backend, dispose: () => backend.close() };
+    },
+    { framework: { describe, test, afterAll }, hints: ['came', 'updated', 'left', 'expired'] },
+  );
+});

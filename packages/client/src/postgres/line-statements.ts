@@ -1,0 +1,44 @@
+/**
+ * The columns of an entry, all as text: what pg makes of numbers depends on settings of the program. One that expired
+ * and was saved by a renewal in the same moment is shown with 1 ms left, so that it is soon looked at again.
+ */
+const columns = `e.name, e.id, e.ticket::text AS ticket, e.holder, e.mode, e.permits::text, e.ttl_ms::text, e.data,
+  greatest(1, extract(epoch FROM e.expires_at - clock_timestamp()) * 1000)::text AS expires_in_ms`;
+
+/**
+ * What the backend sends, one statement a call, each a transaction of its own. An expired row counts as gone only where
+ * this very statement deleted it: of a deletion and a renewal that meet at one row, the later one waits for the earlier
+ * one and then looks at the row anew.
+ */
+export const lineStatements = {
+  enter: `SELECT entered.own_ticket::text AS own_ticket, ${columns}
+FROM public.tenure_enter($1, $2, $3, $4, $5::integer, $6::bigint, $7, $8::boolean) AS entered
+CROSS JOIN LATERAL (SELECT (entered.entry).*) AS e ORDER BY e.ticket`,
+
+  list: `WITH gone AS (
+  DELETE FROM public.tenure_entries WHERE name = $1 AND expires_at <= clock_timestamp() RETURNING ticket
+), told AS (
+  SELECT pg_notify('tenure_leases', $1) FROM (SELECT FROM gone LIMIT 1) AS any_gone
+)
+SELECT ${columns} FROM public.tenure_entries AS e
+WHERE e.name = $1 AND e.ticket NOT IN (SELECT ticket FROM gone) AND (SELECT count(*) FROM told) >= 0
+ORDER BY e.ticket`,
+
+  renew: `UPDATE public.tenure_entries AS e
+SET ttl_ms = asked.ttl_ms, expires_at = clock_timestamp() + asked.ttl_ms * interval '1 millisecond'
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS asked (name, id, ticket, ttl_ms)
+WHERE e.name = asked.name AND e.ticket = asked.ticket AND e.id = asked.id AND e.expires_at > clock_timestamp()
+RETURNING e.name, e.id, e.ticket::text AS ticket`,
+
+  leave: `WITH ended AS (
+  DELETE FROM public.tenure_entries WHERE name = $1 AND id = $2 AND ($3::bigint = 0 OR ticket = $3::bigint)
+  RETURNING name, expires_at > clock_timestamp() AS lived
+)
+SELECT lived::text AS lived, pg_notify('tenure_leases', name) FROM ended`,
+
+  update: `WITH changed AS (
+  UPDATE public.tenure_entries SET data = $4
+  WHERE name = $1 AND id = $2 AND ticket = $3::bigint AND expires_at > clock_timestamp() RETURNING name
+)
+SELECT pg_notify('tenure_leases', name) FROM changed`,
+};

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Libsql from 'libsql';
+import { afterAll, describe, test } from 'vitest';
+import { BackendError } from '../errors/backend-error.ts';
+import { UsageError } from '../errors/usage-error.ts';
+import { backendConformance } from '../testing/index.ts';
+import type { ConformanceStore } from '../testing/index.ts';
+import { lineSchemaSql } from './line-schema.ts';
+import { sqliteBackend } from './sqlite-backend.ts';
+import type { SqliteDatabase } from './sqlite-database.ts';
+
+interface Closable extends SqliteDatabase {
+  close(): unknown;
+}
+
+type OpenFile = (path: string) => Closable;
+
+const signal = new AbortController().signal;
+const claim = { name: 'job', id: 'id', holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '' } as const;
+const key = { name: 'job', id: 'id', ticket: 1n };
+
+const openLibsql: OpenFile = (path) => new Libsql(path) as unknown as Closable;
+
+/** Node has a driver of its own from 22.13 on. */
+function openNodeSqlite(): OpenFile | undefined {
+  const nodeSqlite = process.getBuiltinModule?.('node:sqlite') as
+    | { readonly DatabaseSync: new (path: string) => Closable }
+    | undefined;
+  return nodeSqlite && ((path) => new nodeSqlite.DatabaseSync(path));
+}
+
+const drivers: readonly (readonly [string, OpenFile | undefined])[] = [
+  ['libsql', openLibsql],
+  ['node:sqlite', openNodeSqlite()],
+];
+
+function temporaryFile(): { readonly path: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'tenure-sqlite-'));
+  return { path: join(folder, 'leases.db'), remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A connection for each backend, as each process has one. */
+async function makeStore(open: OpenFile, journal: string): Promise<ConformanceStore> {
+  const { path, remove } = temporaryFile();
+  const databases: Closable[] = [];
+  return {
+    async open() {
+      const database = open(path);
+      databases.push(database);
+      database.prepare(`PRAGMA journal_mode = ${journal}`).all();
+      const backend = sqliteBackend({ database });
+      await backend.migrate();
+      return backend;
+    },
+    async dispose() {
+      for (const database of databases) database.close();
+      remove();
+    },
+  };
+}
+
+for (const [driver, open] of drivers) {
+  if (open === undefined) {
+    console.log(`not tested: this Node has no ${driver}`);
+    continue;
+  }
+  describe(`sqliteBackend on ${driver}`, () => {
+    for (const journal of driver === 'libsql' ? ['wal', 'delete'] : ['wal']) {
+      describe(`with the journal ${journal}`, () => {
+        backendConformance(() => makeStore(open, journal), { framework: { describe, test, afterAll } });
+      });
+    }
+
+    test('hints at once of what it does itself', async () => {
+      await withFile(open, async (database) => {
+        const backend = sqliteBackend({ database });
+        await backend.migrate();
+        const hinted = new Promise<void>((resolve) => backend.watch('job', resolve));
+        await backend.enter(claim, { onlyIfHolds: false, signal });
+        await hinted;
+      });
+    });
+
+    test('runs the same SQL as the file in the package, any number of times', async () => {
+      const file = new URL('../../sql/sqlite/0001-leases.sql', import.meta.url);
+      const text = readFileSync(file, 'utf8');
+      assert.ok(text.endsWith(`BEGIN IMMEDIATE;\n\n${lineSchemaSql}\nCOMMIT;\n`), 'copy line-schema.ts into it');
+      await withFile(open, async (database) => {
+        for (let times = 0; times < 2; times++) database.exec(text);
+        const backend = sqliteBackend({ database });
+        await backend.migrate();
+        assert.equal((await backend.enter(claim, { onlyIfHolds: true, signal })).ticket, 1n);
+      });
+    });
+
+    test('says what to do when it is not migrated, closed, locked or in a transaction', async () => {
+      await withFile(open, async (database, path) => {
+        const backend = sqliteBackend({ database });
+        const fails = async (code: string, words: RegExp): Promise<void> => {
+          for (const call of [() => backend.list('job', signal), () => backend.renew([{ ...key, ttlMs: 9 }], signal)]) {
+            await assert.rejects(call(), (error) => {
+              assert.ok(error instanceof BackendError && error.backendCode === code, String(error));
+              return words.test(error.message);
+            });
+          }
+        };
+        await fails('not-migrated', /backend\.migrate\(\)/);
+        await backend.migrate();
+        await backend.enter({ ...claim, ttlMs: 1 }, { onlyIfHolds: false, signal });
+        const other = open(path);
+        other.exec('BEGIN EXCLUSIVE');
+        await fails('unavailable', /kept the file locked/);
+        other.exec('ROLLBACK');
+        other.close();
+        database.exec('BEGIN');
+        await assert.rejects(backend.leave(key, signal), /a connection of its own/);
+        database.exec('ROLLBACK');
+        database.close();
+        await fails('closed', /before its database/);
+      });
+    });
+  });
+}
+
+test('sqliteBackend takes no other database and no other poll interval', () => {
+  for (const options of [{}, { database: {} }, { database: openLibsql(':memory:'), pollIntervalMs: Number.NaN }]) {
+    assert.throws(() => sqliteBackend(options as { database: SqliteDatabase }), UsageError);
+  }
+});
+
+async function withFile(open: OpenFile, work: (database: Closable, path: string) => Promise<void>): Promise<void> {
+  const { path, remove } = temporaryFile();
+  const database = open(path);
+  try {
+    await work(database, path);
+  } finally {
+    try {
+      database.close();
+    } catch {
+      // The test has closed it.
+    }
+    remove();
+  }
+}

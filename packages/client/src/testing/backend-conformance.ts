@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { ConformanceLab } from './conformance/conformance-lab.ts';
+import type { ConformanceCase } from './conformance/conformance-lab.ts';
+import type { ConformanceStore, Hint, StoreHook } from './conformance/conformance-store.ts';
+import { endingCases } from './conformance/ending-cases.ts';
+import { brokenWatchCases, hintCases, watchCases } from './conformance/hint-cases.ts';
+import { lifeCases } from './conformance/life-cases.ts';
+import { lineCases } from './conformance/line-cases.ts';
+import { raceCases } from './conformance/race-cases.ts';
+import { callCases, closeCase, hookCases } from './conformance/store-cases.ts';
+
+/** A case waits that long at the longest; frameworks that have shorter limits of their own are told. */
+const caseTimeoutMs = 120_000;
+
+/** The three functions that node:test (with its `after` as `afterAll`), vitest and jest have in common. */
+export interface TestFramework {
+  describe(name: string, body: () => void): unknown;
+  test(name: string, body: () => Promise<void>, timeoutMs: number): unknown;
+  afterAll(body: () => Promise<void>): unknown;
+}
+
+export interface ConformanceOptions {
+  /** Those of the globals `describe`, `test` and `afterAll` when it is left out. */
+  readonly framework?: TestFramework;
+  /** What `watch` hints of within seconds, when another backend did it. Each one adds its tests. */
+  readonly hints?: readonly Hint[];
+  /** What the store can do. Each one adds its tests, and the store has the method of that name. */
+  readonly hooks?: readonly StoreHook[];
+}
+
+/**
+ * Registers the contract of `LeaseBackend` as tests, for whoever writes a backend. `makeStore` makes a store that
+ * nobody else uses; it is called twice, since one test closes everything. Names of tests cite the complaints about
+ * other libraries that they keep from coming back.
+ */
+export function backendConformance(
+  makeStore: () => ConformanceStore | Promise<ConformanceStore>,
+  options: ConformanceOptions = {},
+): void {
+  const { describe, test, afterAll } = options.framework ?? globalFramework();
+  describe('the contract of LeaseBackend', () => {
+    let opening: Promise<ConformanceLab> | undefined;
+    const open = async (): Promise<ConformanceLab> => ConformanceLab.over(await makeStore());
+    for (const { name, run } of conformanceCases(options)) {
+      test(name, async () => run(await (opening ??= open())), caseTimeoutMs);
+    }
+    test(
+      closeCase.name,
+      async () => {
+        const lab = await open();
+        await closeCase.run(lab).finally(() => lab.dispose());
+      },
+      caseTimeoutMs,
+    );
+    afterAll(async () => {
+      // When the store could not even be opened every test has said so.
+      await (await opening?.catch(() => undefined))?.dispose();
+    });
+  });
+}
+
+/** All but the one that closes what it uses. Those that break something come last. */
+export function conformanceCases({ hints = [], hooks = [] }: ConformanceOptions): readonly ConformanceCase[] {
+  const canBreakWatches = hooks.includes('killConnections') && hints.includes('came');
+  return [
+    ...callCases,
+    ...lineCases,
+    ...lifeCases,
+    ...endingCases,
+    ...watchCases,
+    ...hints.flatMap((hint) => hintCases[hint]),
+    ...raceCases,
+    ...hooks.flatMap((hook) => hookCases[hook].map((one) => withHook(hook, one))),
+    ...(canBreakWatches ? brokenWatchCases : []),
+  ];
+}
+
+function withHook(hook: StoreHook, { name, run }: ConformanceCase): ConformanceCase {
+  return {
+    name,
+    run: (lab) => {
+      assert.ok(lab.store[hook] !== undefined, `the store has the hook ${hook} and no method of that name`);
+      return run(lab);
+    },
+  };
+}
+
+function globalFramework(): TestFramework {
+  const { describe, test, afterAll } = globalThis as Partial<TestFramework>;
+  if (describe === undefined || test === undefined || afterAll === undefined) {
+    throw new TypeError('no global describe, test and afterAll: give them as the option framework');
+  }
+  return { describe, test, afterAll };
+}

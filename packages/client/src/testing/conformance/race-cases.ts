@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { holders, standing } from '../../backend/standing.ts';
+import type { EntryKey, LeaseBackend } from '../../backend/lease-backend.ts';
+import { pause } from './conformance-lab.ts';
+import type { ConformanceCase, ConformanceLab } from './conformance-lab.ts';
+import { checkHistory } from './history-check.ts';
+import { History } from './history.ts';
+
+const contenders = 20;
+const walkers = 6;
+const walkMs = 1_500;
+const walkSteps = 60;
+
+/** Many at once, through several backends: what they did and saw is checked against the contract afterwards. */
+export const raceCases: readonly ConformanceCase[] = [
+  {
+    name: '20 contenders that enter at once hold one after the other, in the order of their tickets',
+    async run(lab) {
+      const name = lab.name();
+      const claims = Array.from({ length: contenders }, () => lab.claim(name));
+      const keys = await Promise.all(claims.map((claim, at) => lab.enter(claim, backendAt(lab, at))));
+      const inOrder = keys.toSorted((one, other) => (one.ticket < other.ticket ? -1 : 1));
+      assert.equal(new Set(keys.map(({ ticket }) => ticket)).size, contenders, 'two have one ticket');
+      for (const [at, key] of inOrder.entries()) {
+        const line = await lab.list(name, backendAt(lab, at));
+        assert.deepEqual(
+          holders(line).map(({ id }) => id),
+          [key.id],
+        );
+        assert.equal(line.length, contenders - at);
+        assert.equal(await lab.leave(key, backendAt(lab, at + 1)), true);
+      }
+    },
+  },
+  {
+    name: 'never do two contenders see themselves hold (etcd3 #176, etcd #11457, Curator #1137)',
+    async run(lab) {
+      const name = lab.name();
+      const history = new History();
+      let holding = 0;
+      let turns = 0;
+      const contend = async (backend: LeaseBackend): Promise<void> => {
+        const claim = lab.claim(name);
+        const key = await history.enter(backend, claim, { onlyIfHolds: false, signal: lab.signal });
+        assert.ok(key !== undefined);
+        await lab.until('its turn comes', async () => {
+          const line = await history.list(backend, name, lab.signal);
+          return standing(line, { ...claim, ticket: key.ticket }).holds;
+        });
+        holding += 1;
+        assert.equal(holding, 1, `${holding} hold at once`);
+        await pause(randomInt(3));
+        turns += 1;
+        holding -= 1;
+        await history.leave(backend, key, lab.signal);
+      };
+      await Promise.all(Array.from({ length: contenders }, (_, at) => contend(backendAt(lab, at))));
+      assert.equal(turns, contenders);
+      expectNothingWrong(history);
+    },
+  },
+  {
+    name: 'whatever is done at once, no list or answer contradicts another',
+    async run(lab) {
+      const history = new History();
+      const names = [lab.name(), lab.name()];
+      await Promise.all(Array.from({ length: walkers }, (_, at) => walk(lab, history, backendAt(lab, at), names)));
+      expectNothingWrong(history);
+      for (const name of names) for (const backend of lab.backends) await history.list(backend, name, lab.signal);
+      expectNothingWrong(history);
+    },
+  },
+  {
+    name: 'a renewal at the moment of its end is either in time or too late, for everybody',
+    async run(lab) {
+      const history = new History();
+      const races = Array.from({ length: 8 }, (_, at) => raceItsEnd(lab, history, at));
+      await Promise.all(races);
+      expectNothingWrong(history);
+    },
+  },
+];
+
+/** What a random client does for a while: entries of its own, and looks at everybody's. */
+async function walk(
+  lab: ConformanceLab,
+  history: History,
+  backend: LeaseBackend,
+  names: readonly string[],
+): Promise<void> {
+  const endMs = performance.now() + walkMs;
+  const own: EntryKey[] = [];
+  for (let step = 0; step < walkSteps && performance.now() < endMs; step++) {
+    const name = names[randomInt(names.length)] ?? '';
+    const key = own[randomInt(own.length + 1)];
+    const { signal } = lab;
+    if (key === undefined) {
+      const ttlMs = randomInt(3) === 0 ? lab.shortTtlMs : lab.longTtlMs;
+      const claim = lab.claim(name, { ttlMs, mode: randomInt(4) === 0 ? 'shared' : 'exclusive' });
+      const entered = await history.enter(backend, claim, { onlyIfHolds: randomInt(4) === 0, signal });
+      if (entered !== undefined) own.push(entered);
+    } else {
+      const deed = randomInt(5);
+      if (deed === 0) await history.update(backend, key, `step ${step}`, signal);
+      else if (deed === 1) await history.leave(backend, key, signal);
+      else if (deed === 2) await history.list(backend, key.name, signal);
+      else await history.renew(backend, renewalsOf(own, lab), signal);
+      if (deed === 1 && randomInt(2) === 0) own.splice(own.indexOf(key), 1);
+    }
+    await history.list(backend, name, signal);
+  }
+  for (const key of own) await history.leave(backend, key, lab.signal);
+}
+
+function renewalsOf(keys: readonly EntryKey[], lab: ConformanceLab) {
+  return keys.map((key) => ({ ...key, ttlMs: randomInt(2) === 0 ? lab.shortTtlMs : lab.longTtlMs }));
+}
+
+/** One is renewed just when its life is over, while others look, enter and renew it too. */
+async function raceItsEnd(lab: ConformanceLab, history: History, number: number): Promise<void> {
+  const name = lab.name();
+  const [mine, theirs, third] = [0, 1, 2].map((at) => backendAt(lab, number + at));
+  if (mine === undefined || theirs === undefined || third === undefined) return;
+  const sentMs = performance.now();
+  const claim = lab.claim(name, { ttlMs: lab.shortTtlMs });
+  const key = await history.enter(mine, claim, { onlyIfHolds: false, signal: lab.signal });
+  assert.ok(key !== undefined);
+  await pause(sentMs + lab.shortTtlMs - 10 - performance.now());
+  const renew = async (backend: LeaseBackend): Promise<void> => {
+    for (let turn = 0; turn < 5; turn++) {
+      await pause(randomInt(8));
+      // Short, so that a later turn finds it at its end once more.
+      await history.renew(backend, [{ ...key, ttlMs: turn < 3 ? lab.minTtlMs(10) : lab.longTtlMs }], lab.signal);
+    }
+  };
+  const look = async (backend: LeaseBackend): Promise<void> => {
+    for (let turn = 0; turn < 8; turn++) await history.list(backend, name, lab.signal);
+  };
+  const enter = async (backend: LeaseBackend): Promise<void> => {
+    for (let turn = 0; turn < 3; turn++) {
+      await pause(randomInt(10));
+      await history.enter(backend, lab.claim(name), { onlyIfHolds: turn !== 1, signal: lab.signal });
+    }
+  };
+  await Promise.all([renew(mine), renew(theirs), look(theirs), look(third), enter(third)]);
+}
+
+function backendAt(lab: ConformanceLab, at: number): LeaseBackend {
+  return lab.backends[at % lab.backends.length] ?? lab.backends[0];
+}
+
+function expectNothingWrong(history: History): void {
+  assert.ok(history.looks.length > 0);
+  const wrong = checkHistory(history);
+  assert.deepEqual(wrong.slice(0, 5), [], `${wrong.length} contradictions in ${history.looks.length} looks`);
+}

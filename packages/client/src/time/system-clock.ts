@@ -1,0 +1,19 @@
+import type { Clock, Timer } from './clock.ts';
+
+/** What setTimeout takes; with more it would call back at once. */
+const longestDelayMs = 2 ** 31 - 1;
+
+/** The clocks of the process. */
+export const systemClock: Clock = {
+  now: () => ({ monotonicMs: performance.now(), wallMs: Date.now() }),
+  setTimer(delayMs: number, callback: () => void): Timer {
+    let timer: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const stepMs = Math.min(leftMs, longestDelayMs);
+      timer = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs);
+      timer.unref();
+    };
+    arm(Math.max(0, Math.ceil(delayMs)));
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

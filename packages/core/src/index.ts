@@ -1,0 +1,34 @@
+export { coreError } from './core-error.ts';
+export type { CoreError, CoreErrorCode } from './core-error.ts';
+export type { Lease, LeaseChange } from './lease/lease-types.ts';
+export type { History } from './mvcc/history.ts';
+export type { KvHash } from './mvcc/key-value-store.ts';
+export type {
+  Compare,
+  DeleteRangeRequest,
+  DeleteRangeResult,
+  KeyValue,
+  KvEvent,
+  PutRequest,
+  PutResult,
+  RangeRequest,
+  RangeResult,
+  RequestOp,
+  ResponseOp,
+  TxnRequest,
+  TxnResult,
+} from './mvcc/kv-types.ts';
+export { checkDeleteRange, checkPut, checkRange, checkTxn } from './mvcc/request-check.ts';
+export { isReadOnlyTxn } from './mvcc/txn-plan.ts';
+export type { NewCluster } from './snapshot/new-cluster.ts';
+export { SnapshotError } from './snapshot/snapshot-error.ts';
+export type { SnapshotErrorCode } from './snapshot/snapshot-error.ts';
+export { SnapshotReader } from './snapshot/snapshot-reader.ts';
+export type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
+export type { Alarm, Member } from './state-machine/cluster-state.ts';
+export type { AlarmKind, Command, CommandResponse, LeaseAt, LeaseDate } from './state-machine/command.ts';
+export type { Applied, Entry } from './state-machine/entry.ts';
+export { StateMachine } from './state-machine/state-machine.ts';
+export { type Advanced, type Pulled, type WatchBatch, type WatchBudget, WatchHub } from './watch/watch-hub.ts';
+export { type WatchRange, watchRange } from './watch/watch-range.ts';
+export type { Watcher, WatchSpec } from './watch/watcher.ts';

@@ -1,0 +1,63 @@
+import { BTree, compareStrings } from '../mvcc/btree.ts';
+import type { KeyEntry } from '../mvcc/key-entry.ts';
+
+/** Up to here the keys are a sorted array; beyond it, a tree. */
+const maxArrayKeys = 32;
+
+/**
+ * The keys of one lease, sorted at any time, so that the end of a lease with many keys needs no sorting. Most leases
+ * have no key or one, so those cost nothing or one reference: undefined, the entry itself, an array, a tree, as the
+ * number grows. The entries themselves are held, so that deleting them needs no search.
+ */
+export type AttachedKeys = undefined | KeyEntry | KeyEntry[] | BTree<string, KeyEntry>;
+
+export function attachKey(keys: AttachedKeys, entry: KeyEntry): AttachedKeys {
+  if (keys === undefined) return entry;
+  if (keys instanceof BTree) {
+    keys.set(entry.head.key, entry);
+    return keys;
+  }
+  const array = Array.isArray(keys) ? keys : [keys];
+  const at = positionOf(array, entry.head.key);
+  if (array[at]?.head.key !== entry.head.key) array.splice(at, 0, entry);
+  if (array.length <= maxArrayKeys) return array;
+  const pairs = array.map((one): [string, KeyEntry] => [one.head.key, one]);
+  return new BTree<string, KeyEntry>(pairs, compareStrings);
+}
+
+export function detachKey(keys: AttachedKeys, entry: KeyEntry): AttachedKeys {
+  if (keys instanceof BTree) {
+    keys.delete(entry.head.key);
+    return keys.size === 0 ? undefined : keys;
+  }
+  if (!Array.isArray(keys)) return keys === entry ? undefined : keys;
+  const at = positionOf(keys, entry.head.key);
+  if (keys[at] === entry) keys.splice(at, 1);
+  return keys.length === 0 ? undefined : keys;
+}
+
+/** How many keys they are. */
+export function countKeys(keys: AttachedKeys): number {
+  if (keys === undefined) return 0;
+  if (keys instanceof BTree) return keys.size;
+  return Array.isArray(keys) ? keys.length : 1;
+}
+
+/** In byte order of the keys. */
+export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void): void {
+  if (keys === undefined) return;
+  if (keys instanceof BTree) keys.forEachPair((_key, entry) => visit(entry));
+  else if (Array.isArray(keys)) keys.forEach(visit);
+  else visit(keys);
+}
+
+function positionOf(array: readonly KeyEntry[], key: string): number {
+  let low = 0;
+  let high = array.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (array[middle]!.head.key < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

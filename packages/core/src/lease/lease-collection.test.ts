@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { KeyEntry } from '../mvcc/key-entry.ts';
+import { LeaseCollection } from './lease-collection.ts';
+import type { Lease } from './lease-types.ts';
+
+function lease(id: bigint, options: Partial<Lease> = {}): Lease {
+  return { id, ttlMs: 1000, label: '', renewIndex: 1, liveEpoch: 0, deadlineMs: undefined, ...options };
+}
+
+function entry(key: string): KeyEntry {
+  return new KeyEntry({ key, value: '', createRevision: 1, modRevision: 1, version: 1, lease: 1n });
+}
+
+describe('the lease collection', () => {
+  it('stays as it was for those who froze it', () => {
+    const leases = new LeaseCollection();
+    const ids = Array.from({ length: 2000 }, (_, i) => BigInt(i * 7919) - 5_000_000n);
+    for (const id of ids) leases.add(lease(id));
+    const frozen = leases.freeze();
+    for (const id of ids) {
+      if (id % 3n === 0n) leases.remove(id, undefined, () => undefined);
+      else leases.replace(lease(id, { deadlineMs: 5 }));
+    }
+    leases.add(lease(1n));
+    expect([...frozen()]).toEqual(ids.map((id) => lease(id)));
+    expect(leases.size).toBe(ids.filter((id) => id % 3n !== 0n).length + 1);
+  });
+
+  it('gives up the keys of a lease that goes, in order, and forgets a lease only with the right renewIndex', () => {
+    const leases = new LeaseCollection();
+    leases.add(lease(1n, { renewIndex: 4 }));
+    for (const key of ['c', 'a', 'b']) leases.attach(1n, entry(key));
+    expect(leases.keysOf(1n)).toEqual(['a', 'b', 'c']);
+    const orphans: string[] = [];
+    const orphan = (one: KeyEntry): void => void orphans.push(one.head.key);
+    expect(leases.remove(1n, 5, orphan)).toBe(false);
+    expect(leases.remove(1n, 4, orphan)).toBe(true);
+    expect(leases.remove(1n, 4, orphan)).toBe(false);
+    expect(orphans).toEqual(['a', 'b', 'c']);
+    expect(leases.keysOf(1n)).toEqual([]);
+    leases.detach(1n, entry('a'));
+  });
+
+  it('counts the memory of leases and their labels, and gives it back', () => {
+    const leases = new LeaseCollection();
+    for (let id = 1n; id <= 100n; id++) leases.add(lease(id, { label: 'x'.repeat(Number(id)) }));
+    expect(leases.bytes).toBe(100 * 192 + 100 * 101);
+    leases.replace(lease(7n, { label: 'x'.repeat(7), deadlineMs: 1 }));
+    for (let id = 1n; id <= 100n; id++) leases.remove(id, undefined, () => undefined);
+    expect(leases.bytes).toBe(0);
+  });
+
+  it('keeps the keys of a lease that is replaced', () => {
+    const leases = new LeaseCollection();
+    leases.add(lease(1n));
+    leases.attach(1n, entry('a'));
+    leases.replace(lease(1n, { renewIndex: 9 }));
+    expect(leases.keysOf(1n)).toEqual(['a']);
+    expect(leases.get(1n)?.renewIndex).toBe(9);
+  });
+
+  it('stops at once when a lease is missing that must be there', () => {
+    const leases = new LeaseCollection();
+    expect(() => leases.attach(5n, entry('a'))).toThrow(/lease 5 is not there/);
+    expect(() => leases.replace(lease(5n))).toThrow(/lease 5 is not there/);
+  });
+});

@@ -1,0 +1,22 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { IntervalSet } from './interval-set.ts';
+
+const text = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\xff'), maxLength: 3 });
+
+it('has exactly the strings that lie in one of its intervals', () => {
+  const intervals = fc.array(fc.tuple(text, text), { maxLength: 8 });
+  fc.assert(
+    fc.property(intervals, intervals, fc.array(text, { minLength: 5 }), (some, more, texts) => {
+      const set = new IntervalSet();
+      for (const [from, to] of some) set.add(from, to);
+      const other = new IntervalSet();
+      for (const [from, to] of more) other.add(from, to);
+      set.addAll(other);
+      for (const one of texts) {
+        const expected = [...some, ...more].some(([from, to]) => from <= one && one < to);
+        expect(set.has(one)).toBe(expected);
+      }
+    }),
+  );
+});

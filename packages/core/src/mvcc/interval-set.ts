@@ -1,0 +1,39 @@
+/** A set of strings given as intervals [from, to). They are kept sorted and apart, so a look-up is a binary search. */
+export class IntervalSet {
+  readonly #froms: string[] = [];
+  readonly #tos: string[] = [];
+
+  /** An interval that ends where it begins, or before, is empty. */
+  add(from: string, to: string): void {
+    if (to <= from) return;
+    // Everything from `first` up to `end` overlaps or touches the new interval, and becomes one with it.
+    const first = countBelow(this.#tos, from);
+    let end = first;
+    while (end < this.#froms.length && this.#froms[end]! <= to) end++;
+    const low = end > first && this.#froms[first]! < from ? this.#froms[first]! : from;
+    const high = end > first && this.#tos[end - 1]! > to ? this.#tos[end - 1]! : to;
+    this.#froms.splice(first, end - first, low);
+    this.#tos.splice(first, end - first, high);
+  }
+
+  addAll(other: IntervalSet): void {
+    for (let i = 0; i < other.#froms.length; i++) this.add(other.#froms[i]!, other.#tos[i]!);
+  }
+
+  has(text: string): boolean {
+    const at = countBelow(this.#froms, `${text}\0`) - 1;
+    return at >= 0 && text < this.#tos[at]!;
+  }
+}
+
+/** How many of the sorted strings are below `bound`. */
+function countBelow(sorted: readonly string[], bound: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,68 @@
+import type { KeyValue } from './kv-types.ts';
+
+/**
+ * All versions of one key: the newest in `head`, the others in `older`, oldest first. Versions are never changed; the
+ * entry is, in place. A deletion is a version too, its *tombstone*: `version` 0, nothing but key and modRevision in
+ * it.
+ */
+export class KeyEntry {
+  head: KeyValue;
+  older: KeyValue[] | undefined;
+
+  constructor(head: KeyValue) {
+    this.head = head;
+    this.older = undefined;
+  }
+
+  /** Makes `version` the newest. */
+  push(version: KeyValue): void {
+    // A literal takes exactly one slot; most keys that are overwritten have one older version between compactions.
+    if (this.older === undefined) this.older = [this.head];
+    else this.older.push(this.head);
+    this.head = version;
+  }
+
+  /** The version that was the newest at `revision`, a tombstone included; undefined when the key came later. */
+  versionAt(revision: number): KeyValue | undefined {
+    if (this.head.modRevision <= revision) return this.head;
+    const older = this.older;
+    if (older === undefined) return undefined;
+    const count = countUpTo(older, revision);
+    return count === 0 ? undefined : older[count - 1];
+  }
+
+  /** The first revision from `revision` on at which the key changed; Infinity when there is none. */
+  firstChangeFrom(revision: number): number {
+    if (this.head.modRevision < revision) return Number.POSITIVE_INFINITY;
+    const older = this.older;
+    if (older === undefined) return this.head.modRevision;
+    const before = countUpTo(older, revision - 1);
+    return before < older.length ? older[before]!.modRevision : this.head.modRevision;
+  }
+
+  /** The key as a reader at `revision` sees it. */
+  liveAt(revision: number): KeyValue | undefined {
+    const version = this.versionAt(revision);
+    return version === undefined || isTombstone(version) ? undefined : version;
+  }
+}
+
+export function isTombstone(version: KeyValue): boolean {
+  return version.version === 0;
+}
+
+export function tombstone(key: string, modRevision: number): KeyValue {
+  return { key, value: '', createRevision: 0, modRevision, version: 0, lease: 0n };
+}
+
+/** How many of `versions` (oldest first) have a modRevision of at most `revision`. */
+export function countUpTo(versions: readonly KeyValue[], revision: number): number {
+  let low = 0;
+  let high = versions.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (versions[middle]!.modRevision <= revision) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { StateMachine } from '../state-machine/state-machine.ts';
+import { applyNext, deleteRange, grant, put } from '../testing/requests.ts';
+
+const refused = (code: string): unknown => ({ kind: 'error', code });
+
+describe('a put', () => {
+  it('counts versions from the creation of its key', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), put('a', '2'), deleteRange('a'), put('a', '3'));
+    const versions = [2, 3, 4, 5].map((revision) => state.history.eventsAt(revision)[0]!.kv);
+    expect(versions.map(({ version, createRevision }) => [version, createRevision])).toEqual([
+      [1, 2],
+      [2, 2],
+      [0, 0],
+      [1, 5],
+    ]);
+  });
+
+  it('answers with the key before it, if asked and if there was one', () => {
+    const state = new StateMachine();
+    const first = applyNext(state, put('a', '1', { prevKv: true }), put('a', '2'), put('a', '3', { prevKv: true }));
+    expect(first.responses).toMatchObject([{ put: { prevKv: undefined } }, {}, { put: { prevKv: { value: '2' } } }]);
+    applyNext(state, deleteRange('a'));
+    expect(applyNext(state, put('a', '4', { prevKv: true })).responses).toMatchObject([{ put: { prevKv: undefined } }]);
+  });
+
+  it('keeps the value or the lease of its key when told to, and needs the key for that', () => {
+    const state = new StateMachine();
+    applyNext(state, grant(1n), grant(2n), put('a', 'old', { lease: 1n }));
+    applyNext(state, put('a', '', { ignoreValue: true, lease: 2n }), put('a', 'new', { ignoreLease: true }));
+    expect(state.history.eventsAt(3)[0]!.kv).toMatchObject({ value: 'old', lease: 2n });
+    expect(state.history.eventsAt(4)[0]!.kv).toMatchObject({ value: 'new', lease: 2n });
+    expect([state.keysOfLease(1n), state.keysOfLease(2n)]).toEqual([[], ['a']]);
+    const missing = put('x', '', { ignoreValue: true });
+    const both = put('x', '', { ignoreValue: true, lease: 99n });
+    expect(applyNext(state, missing, both).responses).toEqual([refused('KeyNotFound'), refused('LeaseNotFound')]);
+  });
+});
+
+describe('compaction', () => {
+  it('moves forward only, and not beyond the newest revision', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), put('a', '2'));
+    const compact = (revision: number): unknown => applyNext(state, { kind: 'compact', revision }).responses[0];
+    expect(compact(4)).toEqual(refused('FutureRevision'));
+    expect(compact(-1)).toEqual(refused('Compacted'));
+    // etcd lets an empty past be compacted once.
+    expect(compact(0)).toEqual({ kind: 'compact', revision: 3 });
+    expect(compact(0)).toEqual(refused('Compacted'));
+    expect(compact(3)).toEqual({ kind: 'compact', revision: 3 });
+    expect(compact(3)).toEqual(refused('Compacted'));
+    expect(compact(2)).toEqual(refused('Compacted'));
+  });
+
+  it('keeps the events of the compacted revision, without what they replaced', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), put('a', '2'), deleteRange('a'), { kind: 'compact', revision: 4 });
+    const event = { type: 'delete', kv: { key: 'a', modRevision: 4 }, prevKv: undefined };
+    expect(state.history.eventsAt(4)).toMatchObject([event]);
+    while (state.scrub(1));
+    expect(state.history.eventsAt(4)).toMatchObject([event]);
+    expect(() => state.history.eventsAt(3)).toThrow(/outside of 4\.\.4/);
+    expect(() => state.history.eventsAt(5)).toThrow(/outside of 4\.\.4/);
+  });
+});
+
+describe('the hash of the keys', () => {
+  it('is that of a revision, whatever came later, and depends on every field', () => {
+    const hashOf = (...commands: Parameters<typeof applyNext>[1][]): unknown => {
+      const state = new StateMachine();
+      applyNext(state, grant(1n), grant(1n << 40n), ...commands);
+      return state.hashKv(2);
+    };
+    const same = hashOf(put('ab', 'cd'), put('x', 'y'));
+    expect(hashOf(put('ab', 'cd'))).toEqual(same);
+    const others = [
+      put('abc', 'd'),
+      put('ab', 'ce'),
+      put('ab', 'cd', { lease: 1n }),
+      put('ab', 'cd', { lease: 1n << 40n }),
+      put('ab', 'cd\0'),
+    ].map((command) => hashOf(command));
+    expect(new Set([same, ...others].map((hash) => JSON.stringify(hash))).size).toBe(6);
+  });
+
+  it('is refused for revisions that are compacted or yet to come', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), put('a', '2'), put('a', '3'));
+    expect(state.hashKv(0)).toMatchObject({ compactRevision: -1, hashRevision: 4 });
+    const before = state.hashKv(3);
+    applyNext(state, { kind: 'compact', revision: 3 });
+    expect(state.hashKv(2)).toEqual(refused('Compacted'));
+    expect(state.hashKv(3)).toEqual({ ...(before as object), compactRevision: 3 });
+    expect(state.hashKv(5)).toEqual(refused('FutureRevision'));
+  });
+});
+
+describe('the sizes', () => {
+  it('go back to what they were when everything is deleted, compacted and scrubbed', () => {
+    const state = new StateMachine();
+    applyNext(state, put('k', 'v'));
+    applyNext(state, { kind: 'compact', revision: state.currentRevision });
+    while (state.scrub(1));
+    const before = [state.sizeBytes, state.sizeInUseBytes];
+    for (let i = 0; i < 2000; i++) applyNext(state, put(`key-${i % 100}`, 'value'.repeat(10)), grant(BigInt(i + 1)));
+    expect(state.sizeBytes).toBeGreaterThan(2000 * (6 + 50 + 64));
+    expect(state.sizeInUseBytes).toBeLessThan(state.sizeBytes / 2);
+    applyNext(state, deleteRange('key-', 'key.'));
+    for (let i = 0; i < 2000; i++) applyNext(state, { kind: 'leaseRevoke', id: BigInt(i + 1) });
+    expect(state.sizeInUseBytes).toBe(before[1]);
+    applyNext(state, put('k', 'v'), { kind: 'compact', revision: state.currentRevision + 1 });
+    while (state.scrub(100));
+    expect([state.sizeBytes, state.sizeInUseBytes]).toEqual(before);
+    expect(state.keyCount).toBe(1);
+  });
+});

@@ -1,0 +1,207 @@
+import type { History } from './history.ts';
+import { KeyHistory } from './key-history.ts';
+import { KeyEntry, isTombstone, tombstone } from './key-entry.ts';
+import { KeyIndex } from './key-index.ts';
+import type { DeleteRangeRequest, DeleteRangeResult, KeyValue, PutRequest, PutResult } from './kv-types.ts';
+import type { LeaseLinks } from './lease-links.ts';
+import { RevisionLog } from './revision-log.ts';
+import { Scrubber } from './scrubber.ts';
+import { versionBytes } from './version-bytes.ts';
+import { coreError } from '../core-error.ts';
+import type { CoreError } from '../core-error.ts';
+
+export interface KvHash {
+  /** Unsigned, 32 bits. */
+  readonly hash: number;
+  readonly compactRevision: number;
+  readonly hashRevision: number;
+}
+
+/** What a store is made of when it is not empty. */
+export interface StoreParts {
+  readonly index: KeyIndex;
+  readonly log: RevisionLog;
+  /** As the properties of the store. */
+  readonly heldBytes: number;
+  readonly liveBytes: number;
+  readonly liveCount: number;
+}
+
+/**
+ * The keys, with all their versions since the last compaction. Writes are made one by one and become a revision
+ * together, with `commit`: until then `writeRevision` is the revision that they will have. None of the writing
+ * methods can fail; what may be refused is checked before the first of them.
+ */
+export class KeyValueStore {
+  readonly index: KeyIndex;
+  readonly history: History;
+  readonly #log: RevisionLog;
+  readonly #leases: LeaseLinks;
+  readonly #scrubber: Scrubber;
+  #heldBytes: number;
+  #liveBytes: number;
+  #liveCount: number;
+
+  constructor(leases: LeaseLinks, parts = emptyParts()) {
+    this.#leases = leases;
+    this.index = parts.index;
+    this.#log = parts.log;
+    this.#heldBytes = parts.heldBytes;
+    this.#liveBytes = parts.liveBytes;
+    this.#liveCount = parts.liveCount;
+    this.history = new KeyHistory(parts.log, parts.index);
+    this.#scrubber = new Scrubber(parts.index, parts.log);
+  }
+
+  get log(): RevisionLog {
+    return this.#log;
+  }
+
+  get currentRevision(): number {
+    return this.#log.currentRevision;
+  }
+
+  get compactRevision(): number {
+    return this.#log.compactRevision;
+  }
+
+  /** The revision that reads see now: the current one, or the one that is being written once it holds a change. */
+  get readRevision(): number {
+    return this.#log.pending === 0 ? this.#log.currentRevision : this.#log.currentRevision + 1;
+  }
+
+  get writeRevision(): number {
+    return this.#log.currentRevision + 1;
+  }
+
+  /** An estimate of the memory that all versions take, compacted ones included until they are scrubbed. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** The part of it that the newest version of each key takes: what would be left after a compaction of everything. */
+  get liveBytes(): number {
+    return this.#liveBytes;
+  }
+
+  /** How many keys exist. */
+  get liveCount(): number {
+    return this.#liveCount;
+  }
+
+  live(key: string): KeyValue | undefined {
+    const head = this.index.get(key)?.head;
+    return head === undefined || isTombstone(head) ? undefined : head;
+  }
+
+  /** Lease and previous value must have been checked. */
+  put(request: PutRequest): PutResult {
+    const entry = this.index.get(request.key);
+    const head = entry?.head;
+    const previous = head === undefined || isTombstone(head) ? undefined : head;
+    const revision = this.writeRevision;
+    const lease = request.ignoreLease ? (previous?.lease ?? 0n) : request.lease;
+    const version: KeyValue = {
+      // The first key string is kept for all versions, so that each version costs only its value.
+      key: head === undefined ? request.key : head.key,
+      value: request.ignoreValue ? (previous?.value ?? '') : request.value,
+      createRevision: previous === undefined ? revision : previous.createRevision,
+      modRevision: revision,
+      version: previous === undefined ? 1 : previous.version + 1,
+      lease,
+    };
+    const written = this.#write(entry, version, previous);
+    const oldLease = previous === undefined ? 0n : previous.lease;
+    if (oldLease !== lease) {
+      if (oldLease !== 0n) this.#leases.detach(oldLease, written);
+      if (lease !== 0n) this.#leases.attach(lease, written);
+    }
+    return { prevKv: request.prevKv ? previous : undefined };
+  }
+
+  deleteRange(request: DeleteRangeRequest): DeleteRangeResult {
+    const doomed: KeyEntry[] = [];
+    this.index.visitRange(request.key, request.rangeEnd, (entry) => {
+      if (!isTombstone(entry.head)) doomed.push(entry);
+      return true;
+    });
+    const prevKvs = request.prevKv ? doomed.map((entry) => entry.head) : [];
+    for (const entry of doomed) {
+      const lease = entry.head.lease;
+      this.deleteEntry(entry);
+      if (lease !== 0n) this.#leases.detach(lease, entry);
+    }
+    return { deleted: doomed.length, prevKvs };
+  }
+
+  /** Deletes one live key and leaves its lease alone: for the lease's own end, which takes all its keys. */
+  deleteEntry(entry: KeyEntry): void {
+    const previous = entry.head;
+    this.#write(entry, tombstone(previous.key, this.writeRevision), previous);
+  }
+
+  /** Ends the revision that is being written, if it holds a change. Returns the current revision. */
+  commit(): number {
+    return this.#log.seal();
+  }
+
+  /** etcd's rules: a revision at or below the last compaction is Compacted, one above the current FutureRevision. */
+  compact(revision: number): CoreError | undefined {
+    if (revision <= this.#log.compactRevision) return coreError('Compacted');
+    if (revision > this.#log.currentRevision) return coreError('FutureRevision');
+    this.#log.compact(revision);
+    return undefined;
+  }
+
+  /** 0 or less: the current revision. */
+  hashKv(revision: number): KvHash | CoreError {
+    const hashRevision = revision > 0 ? revision : this.currentRevision;
+    if (hashRevision < this.compactRevision) return coreError('Compacted');
+    if (hashRevision > this.currentRevision) return coreError('FutureRevision');
+    return { hash: this.#log.hashAt(hashRevision), compactRevision: this.compactRevision, hashRevision };
+  }
+
+  /** See Scrubber.run. */
+  scrub(maxSteps: number): boolean {
+    const more = this.#scrubber.run(maxSteps);
+    this.#heldBytes -= this.#scrubber.takeFreedBytes();
+    return more;
+  }
+
+  get isScrubPaused(): boolean {
+    return this.#scrubber.isPaused;
+  }
+
+  pauseScrub(): void {
+    this.#scrubber.pause();
+  }
+
+  resumeScrub(): void {
+    this.#scrubber.resume();
+  }
+
+  #write(found: KeyEntry | undefined, version: KeyValue, previous: KeyValue | undefined): KeyEntry {
+    const bytes = versionBytes(version);
+    this.#heldBytes += bytes;
+    if (!isTombstone(version)) {
+      this.#liveBytes += bytes;
+      this.#liveCount += 1;
+    }
+    if (previous !== undefined) {
+      this.#liveBytes -= versionBytes(previous);
+      this.#liveCount -= 1;
+    }
+    this.#log.record(version, previous);
+    if (found !== undefined) {
+      found.push(version);
+      return found;
+    }
+    const entry = new KeyEntry(version);
+    this.index.add(version.key, entry);
+    return entry;
+  }
+}
+
+function emptyParts(): StoreParts {
+  return { index: new KeyIndex(), log: RevisionLog.empty(), heldBytes: 0, liveBytes: 0, liveCount: 0 };
+}

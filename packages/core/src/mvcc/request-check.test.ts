@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { compare, deleteRange, put, putRequest, range, rangeRequest, txn } from '../testing/requests.ts';
+import type { RequestOp, TxnRequest } from './kv-types.ts';
+import { checkDeleteRange, checkPut, checkRange, checkTxn } from './request-check.ts';
+
+const refused = (code: string): unknown => ({ kind: 'error', code });
+
+function request(parts: Partial<TxnRequest>): TxnRequest {
+  return { compare: [], success: [], failure: [], ...parts };
+}
+
+function many(count: number): RequestOp[] {
+  return Array.from({ length: count }, (_, i) => put(`k${i}`, 'v'));
+}
+
+describe('checkRange', () => {
+  it('wants a key', () => {
+    expect(checkRange(rangeRequest(''))).toEqual(refused('EmptyKey'));
+    expect(checkRange(rangeRequest('\0', '\0'))).toBeUndefined();
+  });
+
+  it('wants an order and a target that exist', () => {
+    for (const sortOrder of [-1, 3, 1.5]) {
+      expect(checkRange(rangeRequest('a', '', { sortOrder }))).toEqual(refused('InvalidSortOption'));
+    }
+    for (const sortTarget of [-1, 5]) {
+      expect(checkRange(rangeRequest('a', '', { sortTarget }))).toEqual(refused('InvalidSortOption'));
+    }
+    expect(checkRange(rangeRequest('a', '', { sortOrder: 2, sortTarget: 4 }))).toBeUndefined();
+  });
+});
+
+describe('checkPut and checkDeleteRange', () => {
+  it('want a key', () => {
+    expect(checkPut(putRequest('', 'v'))).toEqual(refused('EmptyKey'));
+    expect(checkDeleteRange({ key: '', rangeEnd: '\0', prevKv: false })).toEqual(refused('EmptyKey'));
+    expect(checkDeleteRange({ key: 'a', rangeEnd: '', prevKv: false })).toBeUndefined();
+  });
+
+  it('refuse what a put says it ignores', () => {
+    expect(checkPut(putRequest('a', 'v', { ignoreValue: true }))).toEqual(refused('ValueProvided'));
+    expect(checkPut(putRequest('a', '', { ignoreLease: true, lease: 1n }))).toEqual(refused('LeaseProvided'));
+    expect(checkPut(putRequest('a', '', { ignoreValue: true, ignoreLease: true }))).toBeUndefined();
+  });
+});
+
+describe('checkTxn', () => {
+  it('bounds each of the three lists', () => {
+    expect(checkTxn(request({ success: many(4), failure: many(4) }), 4)).toBeUndefined();
+    expect(checkTxn(request({ success: many(5) }), 4)).toEqual(refused('TooManyOps'));
+    expect(checkTxn(request({ failure: many(5) }), 4)).toEqual(refused('TooManyOps'));
+    expect(checkTxn(request({ compare: Array.from({ length: 5 }, () => compare('a')) }), 4)).toEqual(
+      refused('TooManyOps'),
+    );
+  });
+
+  it('leaves a nested transaction what its parent did not use', () => {
+    const nested = (own: number): RequestOp => txn({ success: many(own) });
+    expect(checkTxn(request({ success: [nested(3)] }), 4)).toBeUndefined();
+    expect(checkTxn(request({ success: [nested(4)] }), 4)).toEqual(refused('TooManyOps'));
+    // Siblings have the same rest each.
+    expect(
+      checkTxn(request({ success: [txn({ success: [put('a', '')] }), txn({ success: [put('b', '')] })] }), 3),
+    ).toBe(undefined);
+  });
+
+  it('bounds the total too, so that a small request cannot hold very many ops', () => {
+    let ops: RequestOp[] = [range('a')];
+    for (let depth = 0; depth < 40; depth++) ops = [txn({ success: ops }), txn({ failure: ops })];
+    expect(checkTxn(request({ success: ops }), 128)).toEqual(refused('TooManyOps'));
+  });
+
+  it('checks every op of both branches, nested ones too', () => {
+    const bad: [RequestOp, string][] = [
+      [put('', 'v'), 'EmptyKey'],
+      [range('a', '', { sortOrder: 7 }), 'InvalidSortOption'],
+      [deleteRange(''), 'EmptyKey'],
+      [{ kind: 'empty' }, 'KeyNotFound'],
+      [txn({ compare: [compare('')] }), 'EmptyKey'],
+    ];
+    for (const [op, code] of bad) {
+      expect(checkTxn(request({ success: [op] }), 128)).toEqual(refused(code));
+      expect(checkTxn(request({ failure: [op] }), 128)).toEqual(refused(code));
+      expect(checkTxn(request({ success: [txn({ failure: [op] })] }), 128)).toEqual(refused(code));
+    }
+  });
+});
+
+describe('checkTxn on keys written twice', () => {
+  const duplicate: [string, RequestOp[]][] = [
+    ['two puts', [put('a', '1'), put('a', '2')]],
+    ['a put and its delete', [put('a', '1'), deleteRange('a')]],
+    ['a delete before the put', [deleteRange('a'), put('a', '1')]],
+    ['a put within a deleted range', [put('b', '1'), deleteRange('a', 'c')]],
+    ['a put beside a nested put', [put('a', '1'), txn({ failure: [put('a', '2')] })]],
+    ['a nested put within a deleted range', [deleteRange('a', 'c'), txn({ success: [put('b', '1')] })]],
+    ['a put within a range deleted by a nested one', [txn({ success: [deleteRange('a', 'c')] }), put('b', '1')]],
+    ['puts of two siblings', [txn({ success: [put('a', '1')] }), txn({ failure: [put('a', '2')] })]],
+    ['a put after the delete in a failing sibling', [txn({ failure: [deleteRange('a')] }), put('a', '')]],
+    ['a put after the delete of a sibling', [txn({ success: [deleteRange('a')] }), txn({ success: [put('a', '')] })]],
+    ['two puts far down', [txn({ success: [txn({ success: [put('a', '1'), put('a', '2')] })] })]],
+  ];
+  for (const [what, ops] of duplicate) {
+    it(`refuses ${what}`, () => {
+      expect(checkTxn(request({ success: ops }), 128)).toEqual(refused('DuplicateKey'));
+      expect(checkTxn(request({ failure: ops }), 128)).toEqual(refused('DuplicateKey'));
+    });
+  }
+
+  const allowed: [string, RequestOp[]][] = [
+    ['two deletes that overlap', [deleteRange('a', 'c'), deleteRange('b')]],
+    ['a put at the end of a deleted range', [deleteRange('a', 'c'), put('c', '')]],
+    ['the same put in both branches of a nested one', [txn({ success: [put('a', '')], failure: [put('a', '')] })]],
+    ['a put and ranges over it', [put('a', ''), range('a'), range('a', '\0')]],
+    // etcd's quirks, which clients may have come to rely on.
+    ['a put and a delete of everything from its key on', [put('b', ''), deleteRange('a', '\0')]],
+    ['a put before the delete of a sibling', [txn({ success: [put('a', '')] }), txn({ success: [deleteRange('a')] })]],
+  ];
+  for (const [what, ops] of allowed) {
+    it(`lets ${what} pass`, () => {
+      expect(checkTxn(request({ success: ops }), 128)).toBeUndefined();
+    });
+  }
+
+  it('lets the two branches write the same key', () => {
+    expect(checkTxn(request({ success: [put('a', '')], failure: [put('a', '')] }), 128)).toBeUndefined();
+  });
+});

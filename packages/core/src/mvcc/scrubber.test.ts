@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { StateMachine } from '../state-machine/state-machine.ts';
+import { applyNext, deleteRange, put } from '../testing/requests.ts';
+
+describe('scrubbing', () => {
+  it('frees little by little, and says when it is done', () => {
+    const state = new StateMachine();
+    for (let i = 0; i < 1500; i++) applyNext(state, put('a', `${i}`));
+    expect(state.scrub(10)).toBe(false);
+    applyNext(state, { kind: 'compact', revision: state.currentRevision });
+    const full = state.sizeBytes;
+    expect(state.scrub(100)).toBe(true);
+    const partly = state.sizeBytes;
+    expect(partly).toBeLessThan(full);
+    let rounds = 0;
+    while (state.scrub(100)) rounds++;
+    expect(rounds).toBeGreaterThan(10);
+    expect(state.sizeBytes).toBeLessThan(full / 1000);
+    expect(state.scrub(100)).toBe(false);
+  });
+
+  it('rests while a snapshot is written, and only that long', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), put('a', '2'), { kind: 'compact', revision: 3 });
+    const full = state.sizeBytes;
+    const first = state.snapshot();
+    const second = state.snapshot();
+    expect(state.scrub(1000)).toBe(false);
+    for (const chunk of first) expect(chunk).toBeDefined();
+    expect(state.scrub(1000)).toBe(false);
+    expect(state.sizeBytes).toBe(full);
+    // Stopped early, and told so twice.
+    second.return();
+    second.return();
+    state.scrub(1000);
+    expect(state.sizeBytes).toBeLessThan(full);
+  });
+
+  it('lets a deleted key go when its deletion is below the compacted revision', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', '1'), deleteRange('a'), { kind: 'compact', revision: 3 });
+    while (state.scrub(1));
+    const withTombstone = state.sizeBytes;
+    expect(withTombstone).toBeGreaterThan(0);
+    applyNext(state, put('b', ''), deleteRange('b'), put('c', ''), { kind: 'compact', revision: 6 });
+    while (state.scrub(1));
+    expect(state.sizeBytes).toBe(state.sizeInUseBytes);
+  });
+});

@@ -1,0 +1,112 @@
+import type { KeyEntry } from './key-entry.ts';
+import { countUpTo, isTombstone } from './key-entry.ts';
+import type { KeyIndex } from './key-index.ts';
+import type { KeyValue } from './kv-types.ts';
+import { firstRevision } from './revision-log.ts';
+import type { RevisionLog } from './revision-log.ts';
+import { versionBytes } from './version-bytes.ts';
+
+/**
+ * Frees what a compaction has hidden, in slices. It walks the history, not the keys: only a key that changed at or
+ * before the compact revision can have a version to lose, so the work is proportional to what was written and not to
+ * what is stored. No read, event, hash or snapshot depends on how far it has come.
+ */
+export class Scrubber {
+  readonly #index: KeyIndex;
+  readonly #log: RevisionLog;
+  /** The next change to look at. */
+  #revision: number;
+  #position = 0;
+  /** The compact revision that this round works for. A later compaction waits for the next round. */
+  #target = -1;
+  /** The compact revision up to which everything has been done. */
+  #done = -1;
+  #pauses = 0;
+  #freedBytes = 0;
+
+  constructor(index: KeyIndex, log: RevisionLog) {
+    this.#index = index;
+    this.#log = log;
+    this.#revision = log.firstHeldRevision;
+  }
+
+  /** Looks at up to `maxSteps` changes. Returns whether there is more to do now; while paused there is not. */
+  run(maxSteps: number): boolean {
+    if (this.#pauses > 0) return false;
+    for (let step = 0; step < maxSteps; step++) {
+      if (!this.#step()) return false;
+    }
+    return this.#done < this.#log.compactRevision;
+  }
+
+  get isPaused(): boolean {
+    return this.#pauses > 0;
+  }
+
+  /** Pauses count: each needs its own resume. */
+  pause(): void {
+    this.#pauses++;
+  }
+
+  resume(): void {
+    this.#pauses--;
+  }
+
+  takeFreedBytes(): number {
+    const bytes = this.#freedBytes;
+    this.#freedBytes = 0;
+    return bytes;
+  }
+
+  #step(): boolean {
+    if (this.#done === this.#target) {
+      if (this.#log.compactRevision === this.#target) return false;
+      this.#target = this.#log.compactRevision;
+    }
+    const target = this.#target;
+    while (this.#revision <= target && this.#position >= this.#log.countAt(this.#revision)) {
+      this.#revision++;
+      this.#position = 0;
+    }
+    if (this.#revision > target) {
+      this.#finish();
+      return this.#done < this.#log.compactRevision;
+    }
+    const change = this.#log.changeAt(this.#revision, this.#position++);
+    const entry = this.#index.get(change.key);
+    if (entry !== undefined) this.#trim(entry, target);
+    return true;
+  }
+
+  #finish(): void {
+    this.#done = this.#target;
+    this.#log.forgetBelow(this.#target);
+    // A deletion at the target itself is still held, so the next round begins there, wherever the log is compacted to.
+    this.#revision = Math.max(this.#target, firstRevision);
+    this.#position = 0;
+  }
+
+  #trim(entry: KeyEntry, compactRevision: number): void {
+    const older = entry.older;
+    if (older !== undefined) {
+      // The newest version at the compact revision stays, unless it says that the key was gone before.
+      let drop = entry.head.modRevision <= compactRevision ? older.length : countUpTo(older, compactRevision) - 1;
+      if (drop >= 0 && drop < older.length && isGarbage(older[drop]!, compactRevision)) drop++;
+      if (drop > 0) this.#drop(entry, older, drop);
+    }
+    if (entry.older === undefined && isGarbage(entry.head, compactRevision)) {
+      this.#freedBytes += versionBytes(entry.head);
+      this.#index.remove(entry.head.key);
+    }
+  }
+
+  #drop(entry: KeyEntry, older: readonly KeyValue[], count: number): void {
+    for (let i = 0; i < count; i++) this.#freedBytes += versionBytes(older[i]!);
+    entry.older = count === older.length ? undefined : older.slice(count);
+  }
+}
+
+/** Whether this version, the newest of its key at the compact revision, is not needed either. */
+function isGarbage(version: KeyValue, compactRevision: number): boolean {
+  return isTombstone(version) && version.modRevision < compactRevision;
+}

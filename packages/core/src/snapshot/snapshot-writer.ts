@@ -1,0 +1,169 @@
+import type { Lease } from '../lease/lease-types.ts';
+import type { KeyEntry } from '../mvcc/key-entry.ts';
+import { isTombstone } from '../mvcc/key-entry.ts';
+import type { KeyValue } from '../mvcc/kv-types.ts';
+import type { KeyValueStore } from '../mvcc/key-value-store.ts';
+import type { State } from '../state-machine/state.ts';
+import { BlockWriter } from './block-writer.ts';
+import { writeCluster, writeEnd, writeLease, writeVersion } from './records.ts';
+import type { ClusterRecord } from './records.ts';
+import { baseBlock, clusterBlock, endBlock, historyBlock, leaseBlock } from './snapshot-format.ts';
+import type { BlockKind } from './snapshot-format.ts';
+
+/** Keys looked at in one step; most of them may have nothing to write. */
+const maxKeysPerStep = 2000;
+
+const nothing = new Uint8Array(0);
+
+/**
+ * Writes the state as it is when the writer is made, however it changes between the steps. A step is short (a block
+ * or less), so that the event loop can run between them, and yields a chunk of at most 64 KiB; an empty one when a
+ * step found nothing to write. Physical compaction rests until the writer is done: whoever stops early must call
+ * `return`, as `for of` does.
+ */
+export class SnapshotWriter implements IterableIterator<Uint8Array> {
+  readonly #store: KeyValueStore;
+  readonly #leases: () => IterableIterator<Lease>;
+  readonly #cluster: ClusterRecord;
+  readonly #oldest: number;
+  readonly #currentHash: number;
+  readonly #blocks = new BlockWriter();
+  readonly #steps: Generator<Uint8Array, undefined>;
+  #finished = false;
+  #leaseCount = 0;
+  #baseKeys = 0;
+  #events = 0;
+
+  constructor(state: State) {
+    const { store, leases } = state;
+    this.#store = store;
+    this.#leases = leases.freeze();
+    this.#oldest = store.log.firstHeldRevision;
+    this.#cluster = {
+      cluster: { ...state.cluster },
+      epochEnds: leases.epochEnds.entries(),
+      compactRevision: store.compactRevision,
+      currentRevision: store.currentRevision,
+      oldestHash: store.log.hashAt(this.#oldest),
+    };
+    this.#currentHash = store.log.hashAt(store.currentRevision);
+    store.pauseScrub();
+    this.#steps = this.#run();
+  }
+
+  /** The index of the last entry that is in the snapshot. */
+  get appliedIndex(): number {
+    return this.#cluster.cluster.appliedIndex;
+  }
+
+  /** A hash of what has been written, unsigned; of the whole state once the writer is done. */
+  get check(): number {
+    return this.#blocks.check;
+  }
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(): IteratorResult<Uint8Array, undefined> {
+    if (this.#finished) return { done: true, value: undefined };
+    const step = this.#steps.next();
+    if (step.done === true) this.#finish();
+    return step;
+  }
+
+  return(): IteratorResult<Uint8Array, undefined> {
+    this.#finish();
+    return { done: true, value: undefined };
+  }
+
+  #finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#store.resumeScrub();
+  }
+
+  *#run(): Generator<Uint8Array, undefined> {
+    yield this.#blocks.preamble();
+    writeCluster(this.#blocks.payload, this.#cluster);
+    yield* this.#blocks.flush(clusterBlock);
+    yield* this.#runLeases();
+    yield* this.#runBase();
+    yield* this.#runHistory();
+    writeEnd(this.#blocks.payload, {
+      leases: this.#leaseCount,
+      baseKeys: this.#baseKeys,
+      events: this.#events,
+      currentHash: this.#currentHash,
+    });
+    yield* this.#blocks.flush(endBlock);
+  }
+
+  *#runLeases(): Generator<Uint8Array, undefined> {
+    for (const lease of this.#leases()) {
+      writeLease(this.#blocks.payload, lease);
+      this.#leaseCount++;
+      if (this.#blocks.isFull) yield* this.#blocks.flush(leaseBlock);
+    }
+    yield* this.#flushRest(leaseBlock);
+  }
+
+  /**
+   * Keys that are added meanwhile have nothing to write here, and none goes away while the scrubber rests; so it is
+   * enough to go on behind the last key.
+   */
+  *#runBase(): Generator<Uint8Array, undefined> {
+    let after: string | undefined;
+    for (let more = true; more;) {
+      more = false;
+      let left = maxKeysPerStep;
+      this.#store.index.visitAfter(after, (entry) => {
+        after = entry.head.key;
+        this.#writeBase(entry);
+        more = --left === 0 || this.#blocks.isFull;
+        return !more;
+      });
+      if (this.#blocks.isFull) yield* this.#blocks.flush(baseBlock);
+      else yield nothing;
+    }
+    yield* this.#flushRest(baseBlock);
+  }
+
+  #writeBase(entry: KeyEntry): void {
+    const base = baseVersion(entry, this.#oldest);
+    if (base === undefined) return;
+    this.#blocks.payload.varint(base.modRevision);
+    writeVersion(this.#blocks.payload, base);
+    this.#baseKeys++;
+  }
+
+  *#runHistory(): Generator<Uint8Array, undefined> {
+    const log = this.#store.log;
+    const payload = this.#blocks.payload;
+    for (let revision = this.#oldest; revision <= this.#cluster.currentRevision; revision++) {
+      const count = log.countAt(revision);
+      payload.varint(count);
+      for (let i = 0; i < count; i++) {
+        writeVersion(payload, log.changeAt(revision, i));
+        this.#events++;
+        if (this.#blocks.isFull) yield* this.#blocks.flush(historyBlock);
+      }
+      if (this.#blocks.isFull) yield* this.#blocks.flush(historyBlock);
+    }
+    yield* this.#flushRest(historyBlock);
+  }
+
+  *#flushRest(kind: BlockKind): Generator<Uint8Array, undefined> {
+    if (this.#blocks.payload.length > 0) yield* this.#blocks.flush(kind);
+  }
+}
+
+/**
+ * The version that a key had before the oldest held revision and still has at it: what the history does not tell. At
+ * a store that was never compacted there is none, since the history tells everything.
+ */
+function baseVersion(entry: KeyEntry, oldest: number): KeyValue | undefined {
+  const version = entry.versionAt(oldest);
+  if (version === undefined || version.modRevision === oldest || isTombstone(version)) return undefined;
+  return version;
+}

@@ -1,0 +1,47 @@
+import type { AlarmKind } from './command.ts';
+
+export interface Member {
+  readonly id: bigint;
+  readonly name: string;
+  readonly clientUrls: readonly string[];
+}
+
+export interface Alarm {
+  readonly memberId: bigint;
+  readonly alarm: AlarmKind;
+}
+
+/** Who leads, what time it is, and who takes part. */
+export interface ClusterState {
+  /** 0n until the cluster is created. */
+  clusterId: bigint;
+  /** '' until the cluster is created. */
+  secret: string;
+  epoch: number;
+  /** '' until the first claim. */
+  leader: string;
+  rightMs: number;
+  /** The member to which the leader of this epoch has resigned; 0n while it has not. */
+  successor: bigint;
+  clusterTimeMs: number;
+  appliedIndex: number;
+  /** Sorted by id. */
+  members: readonly Member[];
+  /** Sorted by member, then by kind. */
+  alarms: readonly Alarm[];
+}
+
+export function emptyCluster(): ClusterState {
+  return {
+    clusterId: 0n,
+    secret: '',
+    successor: 0n,
+    epoch: 0,
+    leader: '',
+    rightMs: 0,
+    clusterTimeMs: 0,
+    appliedIndex: 0,
+    members: [],
+    alarms: [],
+  };
+}

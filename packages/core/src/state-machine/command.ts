@@ -1,0 +1,76 @@
+import type {
+  DeleteRangeRequest,
+  DeleteRangeResult,
+  PutRequest,
+  PutResult,
+  TxnRequest,
+  TxnResult,
+} from '../mvcc/kv-types.ts';
+import type { CoreError } from '../core-error.ts';
+
+/**
+ * Everything that can change the state. Ids, times and random values arrive inside the command: the core makes none.
+ * A command that is refused changes nothing and answers with a CoreError, the same on every server.
+ */
+export type Command =
+  | { readonly kind: 'put'; readonly put: PutRequest }
+  | { readonly kind: 'deleteRange'; readonly deleteRange: DeleteRangeRequest }
+  | { readonly kind: 'txn'; readonly txn: TxnRequest }
+  | { readonly kind: 'compact'; readonly revision: number }
+  | { readonly kind: 'leaseGrant'; readonly id: bigint; readonly ttlMs: number; readonly label: string }
+  | { readonly kind: 'leaseRevoke'; readonly id: bigint }
+  /** Each lease goes only if its renewIndex is still the one named (design, section 6, rule 4). */
+  | { readonly kind: 'expireLeases'; readonly leases: readonly LeaseAt[] }
+  /** Makes live leases dated: `deadlineMs` is in cluster time. */
+  | { readonly kind: 'checkpointLeases'; readonly leases: readonly LeaseDate[] }
+  /** Makes dated leases live again in the current epoch, with their full TTL from this entry on. */
+  | { readonly kind: 'renewLeases'; readonly ids: readonly bigint[] }
+  | { readonly kind: 'claim'; readonly epoch: number; readonly leader: string; readonly rightMs: number }
+  | { readonly kind: 'heartbeat' }
+  /**
+   * The leader stops, and member `target` may claim without waiting. Changes nothing unless it comes from the
+   * leader's epoch.
+   */
+  | { readonly kind: 'resign'; readonly target: bigint }
+  /** The first command of a new log. `secret` is what the servers of the cluster know each other by. */
+  | { readonly kind: 'createCluster'; readonly clusterId: bigint; readonly secret: string }
+  | {
+      readonly kind: 'registerMember';
+      readonly id: bigint;
+      readonly name: string;
+      readonly clientUrls: readonly string[];
+    }
+  | { readonly kind: 'removeMember'; readonly id: bigint }
+  | {
+      readonly kind: 'alarm';
+      readonly action: 'activate' | 'deactivate';
+      readonly memberId: bigint;
+      readonly alarm: AlarmKind;
+    };
+
+export type AlarmKind = 'nospace' | 'corrupt';
+
+export interface LeaseAt {
+  readonly id: bigint;
+  readonly renewIndex: number;
+}
+
+export interface LeaseDate extends LeaseAt {
+  readonly deadlineMs: number;
+}
+
+/** One answer per command, in order. */
+export type CommandResponse =
+  | CoreError
+  | { readonly kind: 'put'; readonly revision: number; readonly put: PutResult }
+  | { readonly kind: 'deleteRange'; readonly revision: number; readonly deleteRange: DeleteRangeResult }
+  | { readonly kind: 'txn'; readonly revision: number; readonly txn: TxnResult }
+  | { readonly kind: 'compact'; readonly revision: number }
+  | { readonly kind: 'leaseGrant'; readonly revision: number; readonly id: bigint; readonly ttlMs: number }
+  | { readonly kind: 'leaseRevoke'; readonly revision: number }
+  /** The ids that went; the others had been renewed, revoked or granted anew. */
+  | { readonly kind: 'expireLeases'; readonly revision: number; readonly expired: readonly bigint[] }
+  | { readonly kind: 'checkpointLeases'; readonly revision: number }
+  /** The ids that live; the others are gone. */
+  | { readonly kind: 'renewLeases'; readonly revision: number; readonly renewed: readonly bigint[] }
+  | { readonly kind: 'ok'; readonly revision: number };

@@ -1,0 +1,95 @@
+import { coreError } from '../core-error.ts';
+import {
+  applyAlarm,
+  applyClaim,
+  applyCreateCluster,
+  applyRegisterMember,
+  applyRemoveMember,
+  applyResign,
+  isAlarmed,
+  ok,
+} from './cluster-commands.ts';
+import type { Command, CommandResponse } from './command.ts';
+import { applyCompactCommand, applyDeleteRangeCommand, applyPutCommand, applyTxnCommand } from './kv-commands.ts';
+import {
+  applyCheckpointLeases,
+  applyExpireLeases,
+  applyLeaseGrant,
+  applyLeaseRevoke,
+  applyRenewLeases,
+} from './lease-commands.ts';
+import type { EntryContext, State } from './state.ts';
+
+/** Each kind of command; true for those of clients, which a server with a corrupt state refuses. */
+const kinds: Readonly<Record<Command['kind'], boolean>> = {
+  put: true,
+  deleteRange: true,
+  txn: true,
+  compact: true,
+  leaseGrant: true,
+  leaseRevoke: true,
+  expireLeases: false,
+  checkpointLeases: false,
+  renewLeases: false,
+  claim: false,
+  heartbeat: false,
+  resign: false,
+  createCluster: false,
+  registerMember: false,
+  removeMember: false,
+  alarm: false,
+};
+
+/** Throws for a command that this version does not know: a newer server has written it. */
+export function assertKnown(command: Command, index: number): void {
+  if (Object.hasOwn(kinds, command.kind)) return;
+  throw new Error(
+    `state machine: entry ${index} holds a command of the unknown kind "${command.kind}". ` +
+      'A newer version has written to this log; start that version or a later one.',
+  );
+}
+
+/** `position` is the command's place in its entry. The entry's epoch has been checked. */
+export function dispatchCommand(
+  state: State,
+  context: EntryContext,
+  command: Command,
+  position: number,
+): CommandResponse {
+  if (kinds[command.kind] && isAlarmed(state, 'corrupt')) return coreError('Corrupt');
+  switch (command.kind) {
+    case 'put':
+      return applyPutCommand(state, command.put);
+    case 'deleteRange':
+      return applyDeleteRangeCommand(state, command.deleteRange);
+    case 'txn':
+      return applyTxnCommand(state, command.txn);
+    case 'compact':
+      return applyCompactCommand(state, command.revision);
+    case 'leaseGrant':
+      return applyLeaseGrant(state, context, command);
+    case 'leaseRevoke':
+      return applyLeaseRevoke(state, context, command.id);
+    case 'expireLeases':
+      return applyExpireLeases(state, context, command.leases);
+    case 'checkpointLeases':
+      return applyCheckpointLeases(state, context, command.leases);
+    case 'renewLeases':
+      return applyRenewLeases(state, context, command.ids);
+    case 'claim':
+      // Only the first command of an entry may begin an epoch; there its epoch has been checked.
+      return position === 0 ? applyClaim(state, command) : coreError('StaleEpoch');
+    case 'heartbeat':
+      return ok(state);
+    case 'resign':
+      return applyResign(state, command.target);
+    case 'createCluster':
+      return applyCreateCluster(state, context.index, position, command);
+    case 'registerMember':
+      return applyRegisterMember(state, { id: command.id, name: command.name, clientUrls: command.clientUrls });
+    case 'removeMember':
+      return applyRemoveMember(state, command.id);
+    case 'alarm':
+      return applyAlarm(state, command.action, { memberId: command.memberId, alarm: command.alarm });
+  }
+}

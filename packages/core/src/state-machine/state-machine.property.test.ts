@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RangeRequest } from '../mvcc/kv-types.ts';
+import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
+import { entryOf, history, rangeOptions } from '../testing/histories.ts';
+import type { Step } from '../testing/histories.ts';
+import { NaiveModel } from '../testing/naive-model.ts';
+import type { Entry } from './entry.ts';
+import { StateMachine } from './state-machine.ts';
+
+/** Runs a history on the model and the machine, and compares the answers as they come. */
+function run(steps: readonly Step[]): { model: NaiveModel; machine: StateMachine; entries: Entry[] } {
+  const model = new NaiveModel();
+  const machine = new StateMachine();
+  const entries: Entry[] = [];
+  for (const step of steps) {
+    machine.scrub(step.scrubSteps);
+    const entry = entryOf(step, model);
+    entries.push(entry);
+    const expected = model.apply(entry);
+    expect(machine.apply(entry)).toEqual(expected);
+    expectSymmetry(machine, model);
+  }
+  return { model, machine, entries };
+}
+
+/** L5: a key has a lease exactly if the lease has the key. */
+function expectSymmetry(machine: StateMachine, model: NaiveModel): void {
+  const leases = [...machine.leases()];
+  expect(leases).toEqual([...model.leases.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
+  for (const lease of leases) {
+    expect(machine.keysOfLease(lease.id)).toEqual(model.keysOfLease(lease.id));
+    expect(machine.deadlineOf(lease)).toBe(model.deadlineOf(lease));
+  }
+  for (const kv of model.leasedKeys()) expect(machine.lease(kv.lease)).toBeDefined();
+}
+
+function expectSame(machine: StateMachine, model: NaiveModel, ranges: readonly RangeRequest[]): void {
+  expect(machine.currentRevision).toBe(model.currentRevision);
+  expect(machine.compactRevision).toBe(model.compactRevision);
+  expect(machine.clusterTimeMs).toBe(model.clusterTimeMs);
+  expect(machine.epoch).toBe(model.epoch);
+  for (let revision = 0; revision <= model.currentRevision + 1; revision++) {
+    for (const range of ranges) {
+      const request = { ...range, revision };
+      expect(machine.range(request)).toEqual(model.range(request));
+    }
+  }
+  for (let revision = Math.max(model.compactRevision, 1); revision <= model.currentRevision; revision++) {
+    expect(machine.history.eventsAt(revision)).toEqual(model.eventsAt(revision));
+  }
+}
+
+function hashes(machine: StateMachine): unknown[] {
+  const all: unknown[] = [machine.stateHash()];
+  for (let revision = 0; revision <= machine.currentRevision + 1; revision++) all.push(machine.hashKv(revision));
+  return all;
+}
+
+function restored(chunks: readonly Uint8Array[]): StateMachine {
+  const reader = new SnapshotReader();
+  for (const chunk of chunks) reader.push(chunk);
+  return reader.finish();
+}
+
+const ranges = fc.array(rangeOptions, { minLength: 3, maxLength: 6 });
+
+describe('the state machine', () => {
+  it('answers every command, range and event as a full copy per revision does', () => {
+    fc.assert(
+      fc.property(history, ranges, (steps, requests) => {
+        const { model, machine } = run(steps);
+        expectSame(machine, model, requests);
+        while (machine.scrub(7));
+        expectSame(machine, model, requests);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('has the same hashes wherever the same entries were applied, however they were scrubbed', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const { machine, entries } = run(steps);
+        const unscrubbed = new StateMachine();
+        for (const entry of entries) unscrubbed.apply(entry);
+        expect(hashes(unscrubbed)).toEqual(hashes(machine));
+        while (unscrubbed.scrub(1));
+        expect(hashes(unscrubbed)).toEqual(hashes(machine));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('is the same after a snapshot that was written while entries were applied, and those entries', () => {
+    fc.assert(
+      fc.property(history, history, ranges, (before, during, requests) => {
+        const { model, machine } = run(before);
+        const writer = machine.snapshot();
+        const chunks: Uint8Array[] = [];
+        const tail: Entry[] = [];
+        for (const step of during) {
+          for (let i = 0; i < step.chunks; i++) {
+            const next = writer.next();
+            if (next.done !== true) chunks.push(next.value);
+          }
+          machine.scrub(step.scrubSteps);
+          const entry = entryOf(step, model);
+          tail.push(entry);
+          model.apply(entry);
+          machine.apply(entry);
+        }
+        chunks.push(...writer);
+        const copy = restored(chunks);
+        expect(copy.appliedIndex).toBe(writer.appliedIndex);
+        for (const entry of tail) copy.apply(entry);
+        expectSymmetry(copy, model);
+        expectSame(copy, model, requests);
+        expect(hashes(copy)).toEqual(hashes(machine));
+        while (copy.scrub(5));
+        while (machine.scrub(5));
+        expectSame(copy, model, requests);
+        expect(copy.sizeBytes).toBe(machine.sizeBytes);
+        expect(copy.sizeInUseBytes).toBe(machine.sizeInUseBytes);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

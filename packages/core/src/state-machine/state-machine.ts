@@ -1,0 +1,259 @@
+import { coreError } from '../core-error.ts';
+import type { CoreError } from '../core-error.ts';
+import type { Lease } from '../lease/lease-types.ts';
+import type { History } from '../mvcc/history.ts';
+import { LiveHistory } from '../mvcc/live-history.ts';
+import type { KvHash } from '../mvcc/key-value-store.ts';
+import type { RangeRequest, RangeResult, TxnRequest, TxnResult } from '../mvcc/kv-types.ts';
+import { readRange } from '../mvcc/range-reader.ts';
+import { checkPlan, isReadOnlyTxn, planTxn, runPlan } from '../mvcc/txn-plan.ts';
+import { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
+import type { Alarm, Member } from './cluster-state.ts';
+import type { CommandResponse } from './command.ts';
+import { dispatchCommand, assertKnown } from './dispatch.ts';
+import type { Applied, Entry } from './entry.ts';
+import { isAlarmed } from './cluster-commands.ts';
+import { emptyState } from './state.ts';
+import type { EntryContext, State } from './state.ts';
+
+/**
+ * The state of the whole service, and the only way to change it. What `apply` answers and leaves behind is a function
+ * of the entries alone, so that every server that applies the same log has the same state.
+ */
+export class StateMachine {
+  /** Stays the same object for whoever holds it, also when the state is replaced by a newer one. */
+  readonly history: History = new LiveHistory(() => this.#state.store.history);
+  #state: State;
+
+  constructor(state: State = emptyState()) {
+    this.#state = state;
+  }
+
+  /**
+   * Applies the entry behind the last one. A command that is refused changes nothing and says why in its response.
+   * Throws, before anything of the entry is applied, when the entry is not the next one or holds a command of an
+   * unknown kind: then this server must stop, because it cannot follow the log.
+   */
+  apply(entry: Entry): Applied {
+    const { cluster, store } = this.#state;
+    if (entry.index !== cluster.appliedIndex + 1) {
+      throw new Error(
+        `state machine: entry ${entry.index} was handed over after entry ${cluster.appliedIndex}; ` +
+          'entries must be applied once each, in order. Restart this server from its log.',
+      );
+    }
+    for (const command of entry.commands) assertKnown(command, entry.index);
+    cluster.appliedIndex = entry.index;
+    const before = store.currentRevision;
+    const context: EntryContext = { index: entry.index, leaseChanges: [] };
+    const responses = this.#isCurrent(entry) ? this.#applyCommands(entry, context) : refuseAll(entry);
+    return {
+      responses,
+      firstRevision: before + 1,
+      lastRevision: store.currentRevision,
+      leaseChanges: context.leaseChanges,
+    };
+  }
+
+  /**
+   * Takes the state of `newer`, which a snapshot of the same log holds at a later entry; `newer` must not be used any
+   * more. Every getter, and the history, tells of the new state from here on; a snapshot that is being taken goes on
+   * with the old one. Throws, and changes nothing, when `newer` cannot be a later state of this one: then this server
+   * has applied what the log does not hold any more.
+   */
+  replaceWith(newer: StateMachine): void {
+    const [old, next] = [this.#state.cluster, newer.#state.cluster];
+    if (next.appliedIndex <= old.appliedIndex || next.clusterId !== old.clusterId || next.epoch < old.epoch) {
+      throw new Error(
+        `state machine: a snapshot at entry ${next.appliedIndex} of cluster ${next.clusterId} does not follow on ` +
+          `entry ${old.appliedIndex} of cluster ${old.clusterId}. Restart this server from its log.`,
+      );
+    }
+    const { currentRevision } = this;
+    const known = newer.currentRevision < currentRevision ? undefined : newer.hashKv(currentRevision);
+    const own = this.hashKv(currentRevision);
+    if (known === undefined || ('hash' in known && 'hash' in own && known.hash !== own.hash)) {
+      throw new Error(
+        `state machine: the snapshot at entry ${next.appliedIndex} has another history up to revision ` +
+          `${currentRevision} than this server has applied: the log has lost entries that were served as durable. ` +
+          'Restart this server to take over what the log holds now.',
+      );
+    }
+    this.#state = newer.#state;
+  }
+
+  /** A claim of the next epoch is how an epoch begins, so it needs no epoch of its own. */
+  #isCurrent(entry: Entry): boolean {
+    const { cluster } = this.#state;
+    const first = entry.commands[0];
+    return first?.kind === 'claim' ? first.epoch === cluster.epoch + 1 : entry.epoch === cluster.epoch;
+  }
+
+  #applyCommands(entry: Entry, context: EntryContext): CommandResponse[] {
+    const { cluster } = this.#state;
+    cluster.clusterTimeMs = Math.max(cluster.clusterTimeMs, entry.timeMs);
+    const responses: CommandResponse[] = [];
+    for (let position = 0; position < entry.commands.length; position++) {
+      responses.push(dispatchCommand(this.#state, context, entry.commands[position]!, position));
+    }
+    return responses;
+  }
+
+  get currentRevision(): number {
+    return this.#state.store.currentRevision;
+  }
+
+  get compactRevision(): number {
+    return this.#state.store.compactRevision;
+  }
+
+  get appliedIndex(): number {
+    return this.#state.cluster.appliedIndex;
+  }
+
+  /** 0 until the first claim. */
+  get epoch(): number {
+    return this.#state.cluster.epoch;
+  }
+
+  /** '' until the first claim. */
+  get leader(): string {
+    return this.#state.cluster.leader;
+  }
+
+  /** How long the leader of this epoch may act without an append that came back. */
+  get rightMs(): number {
+    return this.#state.cluster.rightMs;
+  }
+
+  /** Milliseconds that passed while somebody led, as far as the log knows. */
+  get clusterTimeMs(): number {
+    return this.#state.cluster.clusterTimeMs;
+  }
+
+  /** 0n until the cluster is created. */
+  get clusterId(): bigint {
+    return this.#state.cluster.clusterId;
+  }
+
+  /** What the servers of the cluster know each other by; '' until it is created. Never leaves the servers. */
+  get secret(): string {
+    return this.#state.cluster.secret;
+  }
+
+  /** The member to which the leader of this epoch has resigned; 0n while it has not. */
+  get successor(): bigint {
+    return this.#state.cluster.successor;
+  }
+
+  /** Sorted by id. */
+  get members(): readonly Member[] {
+    return this.#state.cluster.members;
+  }
+
+  get alarms(): readonly Alarm[] {
+    return this.#state.cluster.alarms;
+  }
+
+  range(request: RangeRequest): RangeResult | CoreError {
+    if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
+    return readRange(this.#state.store, request);
+  }
+
+  /** For a transaction that `isReadOnlyTxn`: it needs no entry of the log. Throws for one that may write. */
+  readTxn(request: TxnRequest): TxnResult | CoreError {
+    if (!isReadOnlyTxn(request)) throw new Error('state machine: a transaction that may write must go through the log');
+    if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
+    const plan = planTxn(this.#state.store, request);
+    return checkPlan(this.#state.store, this.#state.leases, plan) ?? runPlan(this.#state.store, plan);
+  }
+
+  /** 0 or less: the hash at the current revision. */
+  hashKv(revision: number): KvHash | CoreError {
+    return this.#state.store.hashKv(revision);
+  }
+
+  /** How many keys exist now. */
+  get keyCount(): number {
+    return this.#state.store.liveCount;
+  }
+
+  get leaseCount(): number {
+    return this.#state.leases.size;
+  }
+
+  lease(id: bigint): Lease | undefined {
+    return this.#state.leases.get(id);
+  }
+
+  /**
+   * The leases as they are at this moment, in order of ids, however the state changes while one goes through them: so
+   * they may be taken in slices.
+   */
+  leases(): IterableIterator<Lease> {
+    return this.#state.leases.freeze()();
+  }
+
+  /** In byte order; none for a lease that does not exist. */
+  keysOfLease(id: bigint): readonly string[] {
+    return this.#state.leases.keysOf(id);
+  }
+
+  /** How many keys a lease holds; 0 for a lease that does not exist. */
+  keyCountOfLease(id: bigint): number {
+    return this.#state.leases.keyCountOf(id);
+  }
+
+  /** In cluster time; undefined while the lease is live in the current epoch, so that only its leader knows. */
+  deadlineOf(lease: Lease): number | undefined {
+    return this.#state.leases.deadlineOf(lease);
+  }
+
+  /**
+   * An estimate of the memory that keys and leases take, with what a compaction has not freed yet: what a quota
+   * bounds.
+   */
+  get sizeBytes(): number {
+    return this.#state.store.heldBytes + this.#state.leases.bytes;
+  }
+
+  /** The part of it that a compaction of all past revisions would leave. */
+  get sizeInUseBytes(): number {
+    return this.#state.store.liveBytes + this.#state.leases.bytes;
+  }
+
+  /**
+   * Frees, in up to `maxSteps` small steps, what compactions have hidden. Returns whether there is more to do now.
+   * While a snapshot is being taken nothing is freed, and there is nothing to do: see `isScrubPaused`. Never changes
+   * an answer; may be called at any time between entries.
+   */
+  scrub(maxSteps: number): boolean {
+    return this.#state.store.scrub(maxSteps);
+  }
+
+  /** Whether scrubbing rests for a snapshot; what it then finds to do is found by the first call that comes later. */
+  get isScrubPaused(): boolean {
+    return this.#state.store.isScrubPaused;
+  }
+
+  /**
+   * A snapshot of the state as it is now, to be taken chunk by chunk while entries are applied. Scrubbing rests until
+   * it is done: take all chunks, or call `return`.
+   */
+  snapshot(): SnapshotWriter {
+    return new SnapshotWriter(this.#state);
+  }
+
+  /**
+   * A 32-bit hash of the whole state: equal wherever the same entries have been applied. Takes as long as a snapshot.
+   */
+  stateHash(): number {
+    const writer = this.snapshot();
+    for (let step = writer.next(); step.done !== true;) step = writer.next();
+    return writer.check;
+  }
+}
+
+function refuseAll(entry: Entry): CommandResponse[] {
+  return entry.commands.map(() => coreError('StaleEpoch'));
+}

@@ -1,0 +1,210 @@
+import type { History } from '../mvcc/history.ts';
+import type { KvEvent } from '../mvcc/kv-types.ts';
+import { WatcherIndex } from './watcher-index.ts';
+import { Watcher, type WatchSpec } from './watcher.ts';
+
+/** How much one call may do before it returns, so that the caller decides what else runs in between. */
+export interface WatchBudget {
+  /** Events looked at or handed out. A revision is never cut, so the last one may go over. */
+  readonly maxEvents: number;
+  /** Bytes of keys and values handed out; the same remark. */
+  readonly maxBytes: number;
+}
+
+/** What one synced watcher gets of the revisions that were just passed: whole revisions, ascending. */
+export interface WatchBatch<Owner> {
+  readonly watcher: Watcher<Owner>;
+  readonly events: readonly KvEvent[];
+}
+
+export interface Advanced<Owner> {
+  /** One for each synced watcher for which something happened. */
+  readonly batches: readonly WatchBatch<Owner>[];
+  /** Watchers that have become lagging without a batch: the history went on without them. */
+  readonly overtaken: readonly Watcher<Owner>[];
+}
+
+export type Pulled =
+  /** Whole revisions, ascending; may be none when the budget went on revisions of no interest. */
+  | { readonly kind: 'events'; readonly events: readonly KvEvent[] }
+  /** The watcher is closed: what it had to read next has been compacted. */
+  | { readonly kind: 'compacted'; readonly compactRevision: number };
+
+/**
+ * Events of no interest that are read one after the other before the history is asked what can be skipped. To ask costs
+ * as much as to read some dozens, so it is asked soon where the last answer skipped many, and late where it did not.
+ */
+const idleEvents = { whereSparse: 8, whereDense: 256 } as const;
+
+/**
+ * Decides which watcher sees which event, and from which revision. It buffers no events: a watcher is a cursor.
+ *
+ * Each watcher gets every event that it wants exactly once, in the order of the history, and a revision is never split
+ * between two batches. The caller owes one thing: each batch that `advance` returns is either sent, or given back with
+ * `fallBehind`, before the next call of `advance`.
+ */
+export class WatchHub<Owner> {
+  readonly #history: History;
+  readonly #synced = new WatcherIndex<Owner>();
+  #laggingCount = 0;
+  #revision: number;
+
+  constructor(history: History) {
+    this.#history = history;
+    this.#revision = history.currentRevision;
+  }
+
+  /** Events up to and with this revision have been handed out to the synced watchers. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get watcherCount(): number {
+    return this.#synced.size + this.#laggingCount;
+  }
+
+  get laggingCount(): number {
+    return this.#laggingCount;
+  }
+
+  /**
+   * Adds a watcher, synced or lagging. One that starts below the compact revision is made all the same; its first
+   * pull tells that it is compacted.
+   */
+  watch(owner: Owner, spec: WatchSpec): Watcher<Owner> {
+    const nextRevision = spec.startRevision === 0 ? this.#history.currentRevision + 1 : spec.startRevision;
+    const state = nextRevision > this.#revision ? 'synced' : 'lagging';
+    const watcher = new Watcher(owner, spec, nextRevision, state);
+    if (state === 'synced') this.#synced.add(watcher);
+    else this.#laggingCount += 1;
+    return watcher;
+  }
+
+  /** Idempotent. A batch of the watcher that is not sent yet must not be sent. */
+  cancel(watcher: Watcher<Owner>): void {
+    if (watcher.state === 'synced') this.#synced.delete(watcher);
+    else if (watcher.state === 'lagging') this.#laggingCount -= 1;
+    watcher.state = 'closed';
+  }
+
+  /** Passes revisions that are new in the history and returns what they hold for the synced watchers. */
+  advance(budget: WatchBudget): Advanced<Owner> {
+    const history = this.#history;
+    if (this.#synced.size === 0) {
+      this.#revision = history.currentRevision;
+      return { batches: [], overtaken: [] };
+    }
+    if (this.#revision + 1 < history.compactRevision) return { batches: [], overtaken: this.#skipAhead() };
+    const events = new Map<Watcher<Owner>, KvEvent[]>();
+    let eventCount = 0;
+    let byteCount = 0;
+    while (this.#revision < history.currentRevision && eventCount < budget.maxEvents && byteCount < budget.maxBytes) {
+      const revision = this.#revision + 1;
+      for (const event of history.eventsAt(revision)) {
+        const before = eventCount;
+        this.#synced.visit(event.kv.key, (watcher) => {
+          if (watcher.nextRevision > revision || !watcher.admits(event)) return;
+          const own = events.get(watcher);
+          if (own === undefined) events.set(watcher, [event]);
+          else own.push(event);
+          eventCount += 1;
+        });
+        if (eventCount > before) byteCount += eventBytes(event, true);
+        eventCount += 1;
+      }
+      this.#revision = revision;
+    }
+    return { batches: Array.from(events, ([watcher, own]) => ({ watcher, events: own })), overtaken: [] };
+  }
+
+  /**
+   * Gives back a batch that could not be sent: the watcher reads it from the history again, when its reader is
+   * ready.
+   */
+  fallBehind(batch: WatchBatch<Owner>): void {
+    const { watcher, events } = batch;
+    const first = events[0];
+    if (watcher.state !== 'synced' || first === undefined)
+      throw new Error('watch hub: only a synced watcher falls behind');
+    this.#lag(watcher, first.kv.modRevision);
+  }
+
+  /** Reads on for a lagging watcher. Afterwards its state says whether it has caught up. */
+  pull(watcher: Watcher<Owner>, budget: WatchBudget): Pulled {
+    if (watcher.state !== 'lagging') throw new Error(`watch hub: a ${watcher.state} watcher has nothing to pull`);
+    const history = this.#history;
+    if (watcher.nextRevision < history.compactRevision) {
+      this.cancel(watcher);
+      return { kind: 'compacted', compactRevision: history.compactRevision };
+    }
+    const events: KvEvent[] = [];
+    let revision = this.#skip(watcher, watcher.nextRevision);
+    let maxIdle = idleLimit(revision - watcher.nextRevision);
+    let idle = 0;
+    let eventCount = 0;
+    let byteCount = 0;
+    while (revision <= this.#revision && eventCount < budget.maxEvents && byteCount < budget.maxBytes) {
+      const before = events.length;
+      const here = history.eventsAt(revision);
+      for (const event of here) {
+        if (!watcher.wants(event)) continue;
+        events.push(event);
+        byteCount += eventBytes(event, watcher.prevKv);
+      }
+      eventCount += 1 + here.length;
+      idle = events.length > before ? 0 : idle + 1 + here.length;
+      revision += 1;
+      if (idle < maxIdle) continue;
+      const skippedTo = this.#skip(watcher, revision);
+      maxIdle = idleLimit(skippedTo - revision);
+      revision = skippedTo;
+      idle = 0;
+    }
+    watcher.nextRevision = revision;
+    if (revision > this.#revision) this.#catchUp(watcher);
+    return { kind: 'events', events };
+  }
+
+  /** Passes revisions in which nothing of the watcher's range has changed, as far as the history can tell cheaply. */
+  #skip(watcher: Watcher<Owner>, from: number): number {
+    if (from > this.#revision) return from;
+    const { start, end, single } = watcher.range;
+    const unchangedBefore = this.#history.unchangedBefore(start, single ? '' : (end ?? '\0'), from);
+    return Math.min(unchangedBefore, this.#revision + 1);
+  }
+
+  /**
+   * The history has lost revisions that the synced watchers have not seen: a snapshot replaced it, or it was
+   * compacted up to its head before anyone called advance. They become lagging, so that each is told that its
+   * revision is compacted.
+   */
+  #skipAhead(): Watcher<Owner>[] {
+    const overtaken = Array.from(this.#synced);
+    for (const watcher of overtaken) this.#lag(watcher, Math.max(watcher.nextRevision, this.#revision + 1));
+    this.#revision = this.#history.currentRevision;
+    return overtaken;
+  }
+
+  #lag(watcher: Watcher<Owner>, nextRevision: number): void {
+    this.#synced.delete(watcher);
+    watcher.state = 'lagging';
+    watcher.nextRevision = nextRevision;
+    this.#laggingCount += 1;
+  }
+
+  #catchUp(watcher: Watcher<Owner>): void {
+    this.#laggingCount -= 1;
+    watcher.state = 'synced';
+    this.#synced.add(watcher);
+  }
+}
+
+function idleLimit(skipped: number): number {
+  return skipped >= idleEvents.whereDense ? idleEvents.whereSparse : idleEvents.whereDense;
+}
+
+function eventBytes(event: KvEvent, withPrevious: boolean): number {
+  const previous = withPrevious ? event.prevKv : undefined;
+  const previousBytes = previous === undefined ? 0 : previous.key.length + previous.value.length;
+  return event.kv.key.length + event.kv.value.length + previousBytes;
+}

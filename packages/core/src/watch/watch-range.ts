@@ -1,0 +1,26 @@
+/** The keys that a watch looks at, normalised once: what the index, the scan and a permission check see is the same. */
+export interface WatchRange {
+  readonly start: string;
+  /** Exclusive; undefined when the range has no upper end. */
+  readonly end: string | undefined;
+  /** True when the range is the one key `start`; `end` is then its direct successor. */
+  readonly single: boolean;
+}
+
+/**
+ * Reads key and rangeEnd as etcd does for a watch. An empty key means the smallest key, '\0' (so an empty key without a
+ * range end watches that one key and not everything). rangeEnd '' means one key, '\0' means from `key` on.
+ * Returns undefined when the range can hold no key.
+ */
+export function watchRange(key: string, rangeEnd: string): WatchRange | undefined {
+  const start = key === '' ? '\0' : key;
+  if (rangeEnd === '') return { start, end: `${start}\0`, single: true };
+  if (rangeEnd === '\0') return { start, end: undefined, single: false };
+  if (rangeEnd <= start) return undefined;
+  return { start, end: rangeEnd, single: false };
+}
+
+export function rangeHolds(range: WatchRange, key: string): boolean {
+  if (range.single) return key === range.start;
+  return key >= range.start && (range.end === undefined || key < range.end);
+}

@@ -1,0 +1,52 @@
+import type { KvEvent } from '../mvcc/kv-types.ts';
+import { rangeHolds, type WatchRange } from './watch-range.ts';
+
+export interface WatchSpec {
+  readonly range: WatchRange;
+  /** The first revision wanted; 0: the next one after the watch was made. Never negative: the edge refuses that. */
+  readonly startRevision: number;
+  readonly noPut: boolean;
+  readonly noDelete: boolean;
+  /** Whether events will be sent with prevKv. Here it only counts towards the size of a batch. */
+  readonly prevKv: boolean;
+}
+
+/**
+ * One watch: a cursor into the key history, and what it wants of it.
+ *
+ * synced: it has been handed every event up to the hub's revision, and is found by the key of new ones.
+ * lagging: it reads the history from `nextRevision` on, whenever its reader can take something.
+ * closed: it was cancelled, or compaction has taken what it still had to read.
+ */
+export class Watcher<Owner> {
+  readonly owner: Owner;
+  readonly range: WatchRange;
+  readonly noPut: boolean;
+  readonly noDelete: boolean;
+  readonly prevKv: boolean;
+  /**
+   * Nothing older is wanted. Exact while lagging; a lower bound while synced, where the hub's revision is the
+   * cursor.
+   */
+  nextRevision: number;
+  state: 'synced' | 'lagging' | 'closed';
+
+  constructor(owner: Owner, spec: WatchSpec, nextRevision: number, state: 'synced' | 'lagging') {
+    this.owner = owner;
+    this.range = spec.range;
+    this.noPut = spec.noPut;
+    this.noDelete = spec.noDelete;
+    this.prevKv = spec.prevKv;
+    this.nextRevision = nextRevision;
+    this.state = state;
+  }
+
+  /** Whether the filters let an event through; its key and revision are not looked at. */
+  admits(event: KvEvent): boolean {
+    return event.type === 'put' ? !this.noPut : !this.noDelete;
+  }
+
+  wants(event: KvEvent): boolean {
+    return this.admits(event) && rangeHolds(this.range, event.kv.key);
+  }
+}

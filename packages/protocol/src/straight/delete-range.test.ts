@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DeleteRangeRequestSchema, DeleteRangeResponseSchema } from '../gen/rpc.gen.ts';
+import {
+  expectSameBytes,
+  readsWhatTheGeneratedReads,
+  refusesExactlyWhatIsInvalid,
+} from '../testing/codec-properties.ts';
+import { deleteRangeResponseMessage } from '../testing/generated-replies.ts';
+import { deleteRangeMessage, deleteRangeShape } from '../testing/generated-requests.ts';
+import { headerInBothForms } from '../testing/headers.ts';
+import { deleteRangeRequest, deleteRangeResult } from '../testing/shape-arbitraries.ts';
+import {
+  decodeDeleteRangeRequest,
+  deleteRangeRequestSize,
+  encodeDeleteRangeRequest,
+  encodeDeleteRangeResponse,
+} from './delete-range.ts';
+import { frameHeadroomBytes } from './frame.ts';
+
+const codec = { schema: DeleteRangeRequestSchema, decode: decodeDeleteRangeRequest, shape: deleteRangeShape };
+
+describe('a delete request', () => {
+  it('is written as the generated codec writes it, and read back', () => {
+    fc.assert(
+      fc.property(deleteRangeRequest, (request) => {
+        const framed = encodeDeleteRangeRequest(request);
+        expect(framed.length).toBe(frameHeadroomBytes + deleteRangeRequestSize(request));
+        expectSameBytes(framed, DeleteRangeRequestSchema, deleteRangeMessage(request));
+        expect(decodeDeleteRangeRequest(framed, frameHeadroomBytes)).toEqual(request);
+      }),
+    );
+  });
+
+  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+
+  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+});
+
+describe('the reply to a delete', () => {
+  it('is written as the generated codec writes it', () => {
+    fc.assert(
+      fc.property(headerInBothForms, deleteRangeResult, ({ header, message }, result) => {
+        const framed = encodeDeleteRangeResponse(header, result);
+        expectSameBytes(framed, DeleteRangeResponseSchema, deleteRangeResponseMessage(message, result));
+      }),
+    );
+  });
+});

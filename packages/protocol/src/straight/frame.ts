@@ -1,0 +1,43 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { DecodeError } from './decode-error.ts';
+
+/**
+ * gRPC puts a flag and a length before each message. Encoders leave room for them, so that a reply is not copied to be
+ * framed.
+ */
+export const frameHeadroomBytes = 5;
+
+/** A buffer for a message of `size` bytes behind its headroom, which is not cleared. */
+export function allocateFrame(size: number): Buffer {
+  return Buffer.allocUnsafe(frameHeadroomBytes + size);
+}
+
+/** A generated message, or what one is made from, behind its headroom. */
+export function encodeFramed<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Buffer {
+  const body = toBinary(schema, create(schema, message));
+  const out = allocateFrame(body.length);
+  out.set(body, frameHeadroomBytes);
+  return out;
+}
+
+/**
+ * Reads a generated message; unknown fields are dropped. Its `bytes` fields share memory with `bytes`: who keeps one
+ * longer than the request copies it. Throws DecodeError, and nothing else.
+ *
+ * protobuf-es is more lenient than etcd with bytes that no encoder makes: it does not look at the wire type of a field
+ * it knows, and lets the last field of a nested message reach past the end of that message.
+ */
+export function decodeMessage<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
+  try {
+    return fromBinary(schema, bytes, { readUnknownFields: false });
+  } catch (cause) {
+    throw new DecodeError('Malformed', cause);
+  }
+}

@@ -1,0 +1,145 @@
+import { create, type fromBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  LeaseGrantRequestSchema,
+  LeaseGrantResponseSchema,
+  LeaseKeepAliveRequestSchema,
+  LeaseKeepAliveResponseSchema,
+  LeaseRevokeRequestSchema,
+  LeaseTimeToLiveRequestSchema,
+} from '../gen/rpc.gen.ts';
+import {
+  expectSameBytes,
+  readsWhatTheGeneratedReads,
+  refusesExactlyWhatIsInvalid,
+} from '../testing/codec-properties.ts';
+import { clamp } from '../testing/generated-requests.ts';
+import { headerInBothForms } from '../testing/headers.ts';
+import { int64, safeInteger, text } from '../testing/shape-arbitraries.ts';
+import { frameHeadroomBytes } from './frame.ts';
+import {
+  decodeLeaseGrantRequest,
+  decodeLeaseKeepAliveRequest,
+  decodeLeaseKeepAliveResponse,
+  decodeLeaseRevokeRequest,
+  decodeLeaseTimeToLiveRequest,
+  encodeLeaseGrantRequest,
+  encodeLeaseGrantResponse,
+  encodeLeaseKeepAliveRequest,
+  encodeLeaseKeepAliveResponse,
+} from './lease.ts';
+
+const ttlMs = fc.oneof(fc.nat(5000), fc.integer({ min: 0, max: 9_000_000_000_000 }));
+
+describe('a lease grant', () => {
+  it('is written as the generated codec writes it, and read back', () => {
+    const request = fc.record({ id: int64, ttlSeconds: safeInteger, ttlMs: safeInteger, label: text });
+    fc.assert(
+      fc.property(request, (grant) => {
+        const framed = encodeLeaseGrantRequest(grant);
+        const message = create(LeaseGrantRequestSchema, {
+          ID: grant.id,
+          TTL: BigInt(grant.ttlSeconds),
+          TTLMs: BigInt(grant.ttlMs),
+          label: grant.label,
+        });
+        expectSameBytes(framed, LeaseGrantRequestSchema, message);
+        expect(decodeLeaseGrantRequest(framed.subarray(frameHeadroomBytes))).toEqual(grant);
+      }),
+    );
+  });
+
+  const codec = {
+    schema: LeaseGrantRequestSchema,
+    decode: decodeLeaseGrantRequest,
+    shape: (it: ReturnType<typeof fromBinary<typeof LeaseGrantRequestSchema>>) => ({
+      id: it.ID,
+      ttlSeconds: clamp(it.TTL),
+      ttlMs: clamp(it.TTLMs),
+      label: it.label,
+    }),
+  };
+  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+
+  it('is answered in milliseconds, and in seconds rounded up', () => {
+    fc.assert(
+      fc.property(headerInBothForms, int64, ttlMs, fc.boolean(), ({ header, message }, id, granted, ttlRaised) => {
+        const framed = encodeLeaseGrantResponse(header, { id, ttlMs: granted, ttlRaised });
+        const TTL = BigInt(Math.ceil(granted / 1000));
+        const expected = { header: message, ID: id, TTL, TTLMs: BigInt(granted), ttlRaised };
+        expectSameBytes(framed, LeaseGrantResponseSchema, create(LeaseGrantResponseSchema, expected));
+      }),
+    );
+  });
+});
+
+describe('a keep-alive', () => {
+  it('is written as the generated codec writes it, and read back', () => {
+    fc.assert(
+      fc.property(int64, (id) => {
+        const framed = encodeLeaseKeepAliveRequest(id);
+        expectSameBytes(framed, LeaseKeepAliveRequestSchema, create(LeaseKeepAliveRequestSchema, { ID: id }));
+        expect(decodeLeaseKeepAliveRequest(framed.subarray(frameHeadroomBytes))).toBe(id);
+      }),
+    );
+  });
+
+  it('is answered in milliseconds, and in seconds rounded up, so that a lease that lives never seems gone', () => {
+    fc.assert(
+      fc.property(headerInBothForms, int64, ttlMs, ({ header, message }, id, remaining) => {
+        const framed = encodeLeaseKeepAliveResponse(header, { id, ttlMs: remaining });
+        const ttlSeconds = Math.ceil(remaining / 1000);
+        const expected = { header: message, ID: id, TTL: BigInt(ttlSeconds), TTLMs: BigInt(remaining) };
+        expectSameBytes(framed, LeaseKeepAliveResponseSchema, create(LeaseKeepAliveResponseSchema, expected));
+        expect(ttlSeconds > 0).toBe(remaining > 0);
+        expect(decodeLeaseKeepAliveResponse(framed.subarray(frameHeadroomBytes))).toEqual({
+          revision: header.revision,
+          id,
+          ttlSeconds,
+          ttlMs: remaining,
+        });
+      }),
+    );
+  });
+
+  const reply = {
+    schema: LeaseKeepAliveResponseSchema,
+    decode: decodeLeaseKeepAliveResponse,
+    shape: (it: ReturnType<typeof fromBinary<typeof LeaseKeepAliveResponseSchema>>) => ({
+      revision: clamp(it.header?.revision ?? 0n),
+      id: it.ID,
+      ttlSeconds: clamp(it.TTL),
+      ttlMs: clamp(it.TTLMs),
+    }),
+  };
+  it('has a reply that is read as the generated codec reads it', () => readsWhatTheGeneratedReads(reply));
+  it('has a reply that is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(reply));
+});
+
+describe('requests that name a lease', () => {
+  const keepAlive = {
+    schema: LeaseKeepAliveRequestSchema,
+    decode: decodeLeaseKeepAliveRequest,
+    shape: (it: { ID: bigint }) => it.ID,
+  };
+  const revoke = { ...keepAlive, schema: LeaseRevokeRequestSchema, decode: decodeLeaseRevokeRequest };
+  const timeToLive = {
+    schema: LeaseTimeToLiveRequestSchema,
+    decode: decodeLeaseTimeToLiveRequest,
+    shape: (it: ReturnType<typeof fromBinary<typeof LeaseTimeToLiveRequestSchema>>) => ({ id: it.ID, keys: it.keys }),
+  };
+
+  it('are read as the generated codec reads them', () => {
+    readsWhatTheGeneratedReads(keepAlive);
+    readsWhatTheGeneratedReads(revoke);
+    readsWhatTheGeneratedReads(timeToLive);
+  });
+
+  it('are refused exactly when they are no messages', () => {
+    refusesExactlyWhatIsInvalid(keepAlive);
+    refusesExactlyWhatIsInvalid(revoke);
+    refusesExactlyWhatIsInvalid(timeToLive);
+  });
+});

@@ -1,0 +1,190 @@
+import { allocateFrame, frameHeadroomBytes } from './frame.ts';
+import { type ResponseHeader, headerFieldSize, readHeaderRevision, writeHeaderField } from './response-header.ts';
+import { WireReader } from './wire-reader.ts';
+import {
+  bigIntFieldSize,
+  boolFieldSize,
+  numberFieldSize,
+  utf8FieldSize,
+  writeBigIntField,
+  writeBoolField,
+  writeNumberField,
+  writeUtf8Field,
+} from './wire-write.ts';
+
+const ttlMsField = 1001;
+const labelField = 1003;
+const ttlRaisedField = 1004;
+const ttlMsTag = ttlMsField << 3;
+const labelTag = (labelField << 3) | 2;
+const ttlRaisedTag = ttlRaisedField << 3;
+/** The tags of fields from 16 to 2047 have two bytes. */
+const extensionTagSize = 2;
+
+const grantFields = [1, 2, ttlMsField, labelField];
+const keepAliveResponseFields = [1, 2, 3, ttlMsField];
+
+export interface LeaseGrantRequest {
+  /** 0n: the server chooses. */
+  readonly id: bigint;
+  readonly ttlSeconds: number;
+  /** Wins over `ttlSeconds` when it is not 0. */
+  readonly ttlMs: number;
+  readonly label: string;
+}
+
+export interface LeaseGrantResult {
+  readonly id: bigint;
+  /** What was granted; the reply's whole seconds round it up. */
+  readonly ttlMs: number;
+  /** What was asked for was below the minimum. */
+  readonly ttlRaised: boolean;
+}
+
+export interface LeaseKeepAliveResult {
+  readonly id: bigint;
+  /** What runs from now on; 0 when the lease is gone. */
+  readonly ttlMs: number;
+}
+
+/** Seconds as etcd's clients get them: 0 means gone, so that a part of a second counts as one. */
+function wholeSeconds(ttlMs: number): number {
+  return Math.ceil(ttlMs / 1000);
+}
+
+/** Throws DecodeError. */
+export function decodeLeaseGrantRequest(bytes: Buffer): LeaseGrantRequest {
+  const reader = new WireReader(bytes);
+  let id = 0n;
+  let ttlSeconds = 0;
+  let ttlMs = 0;
+  let label = '';
+  while (reader.at < reader.end) {
+    const tag = reader.tag();
+    if (tag === 0x08) ttlSeconds = reader.int64();
+    else if (tag === 0x10) id = reader.bigInt64();
+    else if (tag === ttlMsTag) ttlMs = reader.int64();
+    else if (tag === labelTag) label = reader.utf8();
+    else reader.skipUnknown(tag, grantFields);
+  }
+  return { id, ttlSeconds, ttlMs, label };
+}
+
+/** Behind headroom, ready to be framed. */
+export function encodeLeaseGrantRequest(request: LeaseGrantRequest): Buffer {
+  const out = allocateFrame(
+    numberFieldSize(1, request.ttlSeconds) +
+      bigIntFieldSize(1, request.id) +
+      numberFieldSize(extensionTagSize, request.ttlMs) +
+      utf8FieldSize(extensionTagSize, request.label),
+  );
+  let at = writeNumberField(out, frameHeadroomBytes, 0x08, request.ttlSeconds);
+  at = writeBigIntField(out, at, 0x10, request.id);
+  at = writeNumberField(out, at, ttlMsTag, request.ttlMs);
+  writeUtf8Field(out, at, labelTag, request.label);
+  return out;
+}
+
+/** Behind headroom, ready to be framed. */
+export function encodeLeaseGrantResponse(header: ResponseHeader, result: LeaseGrantResult): Buffer {
+  const seconds = wholeSeconds(result.ttlMs);
+  const out = allocateFrame(
+    headerFieldSize(header) +
+      bigIntFieldSize(1, result.id) +
+      numberFieldSize(1, seconds) +
+      numberFieldSize(extensionTagSize, result.ttlMs) +
+      boolFieldSize(extensionTagSize, result.ttlRaised),
+  );
+  let at = writeHeaderField(out, frameHeadroomBytes, header);
+  at = writeBigIntField(out, at, 0x10, result.id);
+  at = writeNumberField(out, at, 0x18, seconds);
+  at = writeNumberField(out, at, ttlMsTag, result.ttlMs);
+  writeBoolField(out, at, ttlRaisedTag, result.ttlRaised);
+  return out;
+}
+
+/** Reads a message whose only field, besides a flag perhaps, is the id of a lease. */
+function decodeLeaseId(bytes: Buffer, flagTag: number, known: readonly number[]): { id: bigint; flag: boolean } {
+  const reader = new WireReader(bytes);
+  let id = 0n;
+  let flag = false;
+  while (reader.at < reader.end) {
+    const tag = reader.tag();
+    if (tag === 0x08) id = reader.bigInt64();
+    else if (tag === flagTag) flag = reader.bool();
+    else reader.skipUnknown(tag, known);
+  }
+  return { id, flag };
+}
+
+/** No tag is negative. */
+const noFlag = -1;
+
+/** Returns the lease's id. Throws DecodeError. */
+export function decodeLeaseKeepAliveRequest(bytes: Buffer): bigint {
+  return decodeLeaseId(bytes, noFlag, [1]).id;
+}
+
+/** Returns the lease's id. Throws DecodeError. */
+export function decodeLeaseRevokeRequest(bytes: Buffer): bigint {
+  return decodeLeaseId(bytes, noFlag, [1]).id;
+}
+
+/** Throws DecodeError. */
+export function decodeLeaseTimeToLiveRequest(bytes: Buffer): { readonly id: bigint; readonly keys: boolean } {
+  const { id, flag } = decodeLeaseId(bytes, 0x10, [1, 2]);
+  return { id, keys: flag };
+}
+
+/** Behind headroom, ready to be framed. */
+export function encodeLeaseKeepAliveRequest(id: bigint): Buffer {
+  const out = allocateFrame(bigIntFieldSize(1, id));
+  writeBigIntField(out, frameHeadroomBytes, 0x08, id);
+  return out;
+}
+
+/** Behind headroom, ready to be framed. */
+export function encodeLeaseKeepAliveResponse(header: ResponseHeader, result: LeaseKeepAliveResult): Buffer {
+  const seconds = wholeSeconds(result.ttlMs);
+  const out = allocateFrame(
+    headerFieldSize(header) +
+      bigIntFieldSize(1, result.id) +
+      numberFieldSize(1, seconds) +
+      numberFieldSize(extensionTagSize, result.ttlMs),
+  );
+  let at = writeHeaderField(out, frameHeadroomBytes, header);
+  at = writeBigIntField(out, at, 0x10, result.id);
+  at = writeNumberField(out, at, 0x18, seconds);
+  writeNumberField(out, at, ttlMsTag, result.ttlMs);
+  return out;
+}
+
+export interface LeaseKeepAliveReply {
+  readonly revision: number;
+  readonly id: bigint;
+  /** 0 when the lease is gone. */
+  readonly ttlSeconds: number;
+  /** 0 when the lease is gone, or the server is etcd. */
+  readonly ttlMs: number;
+}
+
+/** What a client reads. Throws DecodeError. */
+export function decodeLeaseKeepAliveResponse(bytes: Buffer): LeaseKeepAliveReply {
+  const reader = new WireReader(bytes);
+  let revision = 0;
+  let id = 0n;
+  let ttlSeconds = 0;
+  let ttlMs = 0;
+  while (reader.at < reader.end) {
+    const tag = reader.tag();
+    if (tag === 0x0a) {
+      const outer = reader.enter();
+      revision = readHeaderRevision(reader, revision);
+      reader.leave(outer);
+    } else if (tag === 0x10) id = reader.bigInt64();
+    else if (tag === 0x18) ttlSeconds = reader.int64();
+    else if (tag === ttlMsTag) ttlMs = reader.int64();
+    else reader.skipUnknown(tag, keepAliveResponseFields);
+  }
+  return { revision, id, ttlSeconds, ttlMs };
+}

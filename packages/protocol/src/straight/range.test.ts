@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RangeRequestSchema, RangeResponseSchema } from '../gen/rpc.gen.ts';
+import {
+  expectSameBytes,
+  readsWhatTheGeneratedReads,
+  refusesExactlyWhatIsInvalid,
+} from '../testing/codec-properties.ts';
+import { rangeResponseMessage } from '../testing/generated-replies.ts';
+import { rangeMessage, rangeShape } from '../testing/generated-requests.ts';
+import { headerInBothForms } from '../testing/headers.ts';
+import { rangeRequest, rangeResult } from '../testing/shape-arbitraries.ts';
+import { frameHeadroomBytes } from './frame.ts';
+import { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse } from './range.ts';
+
+const codec = { schema: RangeRequestSchema, decode: decodeRangeRequest, shape: rangeShape };
+
+describe('a range request', () => {
+  it('is written as the generated codec writes it, and read back', () => {
+    fc.assert(
+      fc.property(rangeRequest, (range) => {
+        const framed = encodeRangeRequest(range);
+        expectSameBytes(framed, RangeRequestSchema, rangeMessage(range));
+        expect(decodeRangeRequest(framed, frameHeadroomBytes)).toEqual(range);
+      }),
+    );
+  });
+
+  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+
+  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+});
+
+describe('the reply to a range', () => {
+  it('is written as the generated codec writes it', () => {
+    fc.assert(
+      fc.property(headerInBothForms, rangeResult, ({ header, message }, result) => {
+        const framed = encodeRangeResponse(header, result);
+        expectSameBytes(framed, RangeResponseSchema, rangeResponseMessage(message, result));
+      }),
+    );
+  });
+});

@@ -1,0 +1,77 @@
+import { create } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TxnRequestSchema } from '../gen/rpc.gen.ts';
+import {
+  expectSameBytes,
+  readsWhatTheGeneratedReads,
+  refusesExactlyWhatIsInvalid,
+} from '../testing/codec-properties.ts';
+import { txnMessage, txnShape } from '../testing/generated-requests.ts';
+import { txnRequest } from '../testing/shape-arbitraries.ts';
+import { DecodeError } from './decode-error.ts';
+import { encodeFramed, frameHeadroomBytes } from './frame.ts';
+import type { TxnRequest } from './shapes.ts';
+import { decodeTxnRequest, encodeTxnRequest, maxTxnDepth, measureTxnRequest } from './txn-request.ts';
+
+const codec = { schema: TxnRequestSchema, decode: decodeTxnRequest, shape: txnShape };
+
+/** A transaction in a transaction in ..., `depth` in all. */
+function nested(depth: number): TxnRequest {
+  const inner: TxnRequest = { compare: [], success: [], failure: [] };
+  return depth === 1 ? inner : { ...inner, success: [{ kind: 'txn', txn: nested(depth - 1) }] };
+}
+
+describe('a transaction', () => {
+  it('is written as the generated codec writes it, and read back', () => {
+    fc.assert(
+      fc.property(txnRequest, (txn) => {
+        const framed = encodeTxnRequest(txn);
+        expectSameBytes(framed, TxnRequestSchema, txnMessage(txn));
+        expect(decodeTxnRequest(framed, frameHeadroomBytes)).toEqual(txn);
+      }),
+    );
+  });
+
+  it('can be written in the middle of a buffer', () => {
+    fc.assert(
+      fc.property(txnRequest, (txn) => {
+        const measured = measureTxnRequest(txn);
+        const out = Buffer.alloc(measured.size + 10, 0xaa);
+        expect(measured.write(out, 4)).toBe(4 + measured.size);
+        expect(decodeTxnRequest(out, 4, 4 + measured.size)).toEqual(txn);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+
+  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+
+  it('may nest up to the limit and no deeper', () => {
+    const deepest = nested(maxTxnDepth);
+    expect(decodeTxnRequest(encodeTxnRequest(deepest), frameHeadroomBytes)).toEqual(deepest);
+    const tooDeep = encodeTxnRequest(nested(maxTxnDepth + 1));
+    expect(() => decodeTxnRequest(tooDeep, frameHeadroomBytes)).toThrow(new DecodeError('TooDeep'));
+  });
+
+  it('takes a comparison with the operand of another target for one with none', () => {
+    const message = create(TxnRequestSchema, {
+      compare: [{ target: 3, key: Buffer.from('k'), targetUnion: { case: 'version', value: 7n } }],
+    });
+    const txn = decodeTxnRequest(encodeFramed(TxnRequestSchema, message), frameHeadroomBytes);
+    expect(txn.compare).toEqual([{ result: 0, target: 3, key: 'k', rangeEnd: '', number: 0, value: '', lease: 0n }]);
+  });
+
+  it('merges an op that comes in two parts of one kind, and replaces one of another kind', () => {
+    const part = (kind: number, ...bytes: number[]): number[] => [kind, bytes.length, ...bytes];
+    const merged = [...part(0x12, ...part(0x0a, 0x6b)), ...part(0x12, ...part(0x12, 0x76))];
+    const replaced = [...part(0x12, ...part(0x0a, 0x6b)), ...part(0x1a, ...part(0x12, 0x7a))];
+    const txn = decodeTxnRequest(Buffer.from([...part(0x12, ...merged), ...part(0x12, ...replaced)]));
+    expect(txn.success).toMatchObject([
+      { kind: 'put', put: { key: 'k', value: 'v' } },
+      { kind: 'deleteRange', deleteRange: { key: '', rangeEnd: 'z' } },
+    ]);
+  });
+});

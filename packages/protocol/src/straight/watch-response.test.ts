@@ -1,0 +1,50 @@
+import { create } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { WatchResponseSchema } from '../gen/rpc.gen.ts';
+import { expectSameBytes } from '../testing/codec-properties.ts';
+import { eventMessage } from '../testing/generated-replies.ts';
+import { headerInBothForms } from '../testing/headers.ts';
+import { int64, kvEvent, safeInteger, text } from '../testing/shape-arbitraries.ts';
+import { encodeWatchResponse, watchEventSize } from './watch-response.ts';
+
+const fields = fc.record({
+  watchId: int64,
+  created: fc.boolean(),
+  canceled: fc.boolean(),
+  compactRevision: safeInteger,
+  cancelReason: text,
+  fragment: fc.boolean(),
+  events: fc.array(kvEvent, { maxLength: 5 }),
+  withPrevKv: fc.boolean(),
+});
+
+describe('a watch response', () => {
+  it('is written as the generated codec writes it', () => {
+    fc.assert(
+      fc.property(headerInBothForms, fields, ({ header, message }, it) => {
+        const expected = create(WatchResponseSchema, {
+          header: message,
+          watchId: it.watchId,
+          created: it.created,
+          canceled: it.canceled,
+          compactRevision: BigInt(it.compactRevision),
+          cancelReason: it.cancelReason,
+          fragment: it.fragment,
+          events: it.events.map((event) => eventMessage(event, it.withPrevKv)),
+        });
+        expectSameBytes(encodeWatchResponse(header, it), WatchResponseSchema, expected);
+      }),
+    );
+  });
+
+  it('grows by the size of each event', () => {
+    fc.assert(
+      fc.property(headerInBothForms, fields, ({ header }, it) => {
+        const without = encodeWatchResponse(header, { ...it, events: [] }).length;
+        const events = it.events.reduce((size, event) => size + watchEventSize(event, it.withPrevKv), 0);
+        expect(encodeWatchResponse(header, it).length).toBe(without + events);
+      }),
+    );
+  });
+});

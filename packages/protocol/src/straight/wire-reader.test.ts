@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { int64 } from '../testing/shape-arbitraries.ts';
+import { DecodeError } from './decode-error.ts';
+import { WireReader } from './wire-reader.ts';
+import { int64Size, varintSize, writeInt64, writeVarint } from './wire-write.ts';
+
+/** Field 20, as unknown as a field can be to a message with the field 1. */
+const groupStart = [0xa3, 0x01];
+const groupEnd = [0xa4, 0x01];
+
+function skip(...bytes: number[]): number {
+  return skipAll(Buffer.from(bytes));
+}
+
+function skipAll(bytes: Buffer): number {
+  const reader = new WireReader(bytes);
+  while (reader.at < reader.end) reader.skipUnknown(reader.tag(), [1]);
+  return reader.at;
+}
+
+function groups(depth: number): Buffer {
+  const starts = Buffer.alloc(depth * groupStart.length, Buffer.from(groupStart));
+  return Buffer.concat([starts, Buffer.alloc(depth * groupEnd.length, Buffer.from(groupEnd))]);
+}
+
+describe('the reader of the wire format', () => {
+  it('reads every int64 that the writer writes, in as many bytes as it measured', () => {
+    fc.assert(
+      fc.property(int64, (value) => {
+        const out = Buffer.alloc(int64Size(value));
+        expect(writeInt64(out, 0, value)).toBe(out.length);
+        expect(new WireReader(out).bigInt64()).toBe(value);
+      }),
+    );
+  });
+
+  it('reads every safe integer that the writer writes, in as many bytes as it measured', () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (value) => {
+        const out = Buffer.alloc(varintSize(value));
+        expect(writeVarint(out, 0, value)).toBe(out.length);
+        expect(new WireReader(out).int64()).toBe(value);
+      }),
+    );
+  });
+
+  it('clamps an int64 that is no safe integer, and keeps its sign', () => {
+    fc.assert(
+      fc.property(int64, (value) => {
+        const out = Buffer.alloc(10);
+        writeInt64(out, 0, value);
+        const read = new WireReader(out).int64();
+        expect(Number.isSafeInteger(read)).toBe(true);
+        expect(Math.sign(read)).toBe(Math.sign(Number(value)));
+        if (Number.isSafeInteger(Number(value))) expect(BigInt(read)).toBe(value);
+        else expect(Math.abs(read)).toBe(Number.MAX_SAFE_INTEGER);
+      }),
+    );
+  });
+
+  it('accepts ten bytes of a number and refuses eleven', () => {
+    const nines = Array.from({ length: 9 }, () => 0xff);
+    expect(new WireReader(Buffer.from([...nines, 0x7f])).bigInt64()).toBe(-1n);
+    expect(() => new WireReader(Buffer.from([...nines, 0xff, 0x01])).bigInt64()).toThrow(new DecodeError('Overflow'));
+    expect(() => new WireReader(Buffer.from(nines)).bigInt64()).toThrow(new DecodeError('Truncated'));
+  });
+
+  it('does not take a length past 2^32 for a short one', () => {
+    // The low 32 bits of this length say 1.
+    const reader = new WireReader(Buffer.from([0x81, 0x80, 0x80, 0x80, 0x10, 0x61]));
+    expect(() => reader.latin1()).toThrow(new DecodeError('Truncated'));
+  });
+
+  it('reads nothing beyond the end that it was given', () => {
+    const bytes = Buffer.from([0x02, 0x61, 0x62, 0x63]);
+    expect(new WireReader(bytes, 0, 3).latin1()).toBe('ab');
+    expect(() => new WireReader(bytes, 0, 2).latin1()).toThrow(new DecodeError('Truncated'));
+    expect(() => new WireReader(bytes, 0, 0).int64()).toThrow(new DecodeError('Truncated'));
+  });
+
+  it('refuses text that is not UTF-8', () => {
+    expect(new WireReader(Buffer.from([0x03, 0xe2, 0x82, 0xac])).utf8()).toBe('€');
+    expect(() => new WireReader(Buffer.from([0x02, 0xe2, 0x82])).utf8()).toThrow(DecodeError);
+    // What may look like a byte-order mark is text.
+    expect(new WireReader(Buffer.from([0x04, 0xef, 0xbb, 0xbf, 0x61])).utf8()).toBe('\ufeffa');
+  });
+
+  it('skips groups as deep as the limit, without recursion', () => {
+    const deepest = groups(100);
+    expect(skipAll(deepest)).toBe(deepest.length);
+    expect(() => skipAll(groups(101))).toThrow(new DecodeError('TooDeep'));
+    expect(() => skipAll(groups(200_000))).toThrow(new DecodeError('TooDeep'));
+  });
+
+  it('refuses groups that do not end, end twice, or end as another field', () => {
+    expect(() => skip(...groupStart)).toThrow(new DecodeError('Truncated'));
+    expect(() => skip(...groupEnd)).toThrow(new DecodeError('IllegalTag'));
+    expect(() => skip(...groupStart, 0xac, 0x01)).toThrow(new DecodeError('IllegalTag'));
+  });
+
+  it('refuses illegal tags, and known fields in a foreign wire type', () => {
+    for (const tag of [0x00, 0x02, 0x06, 0xa6, 0xa7]) {
+      expect(() => skip(tag, 0x01, 0x00, 0x00)).toThrow(new DecodeError('IllegalTag'));
+    }
+    expect(() => skip(0x08, 0x00)).toThrow(new DecodeError('WrongWireType'));
+    expect(() => skip(0x80, 0x80, 0x80, 0x80, 0x10, 0x00)).toThrow(new DecodeError('Overflow'));
+    expect(() => skip(0xa0, 0x81, 0x80, 0x80, 0x80, 0x00, 0x00)).toThrow(new DecodeError('Overflow'));
+  });
+});

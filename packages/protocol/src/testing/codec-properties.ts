@@ -1,0 +1,70 @@
+import { type DescMessage, type MessageShape, fromBinary, toBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { DecodeError } from '../straight/decode-error.ts';
+import { frameHeadroomBytes } from '../straight/frame.ts';
+import { strictlyValid } from './strict-validity.ts';
+import { damagedSoup, wireSoup } from './wire-soup.ts';
+
+/** One message in both codecs. */
+export interface DecoderUnderTest<Desc extends DescMessage, Shape> {
+  readonly schema: Desc;
+  readonly decode: (bytes: Buffer) => Shape;
+  readonly shape: (message: MessageShape<Desc>) => Shape;
+}
+
+const runs = { valid: 400, damaged: 1500 };
+
+/** The decoder reads every valid message as the generated one does, whatever is around it in memory. */
+export function readsWhatTheGeneratedReads<Desc extends DescMessage, Shape>(
+  codec: DecoderUnderTest<Desc, Shape>,
+): void {
+  fc.assert(
+    fc.property(wireSoup(codec.schema), (bytes) => {
+      const surrounded = Buffer.concat([Buffer.alloc(3, 0xff), bytes, Buffer.alloc(3, 0xff)]);
+      const inside = surrounded.subarray(3, 3 + bytes.length);
+      expect(codec.decode(inside)).toEqual(codec.shape(fromBinary(codec.schema, bytes)));
+    }),
+    { numRuns: runs.valid },
+  );
+}
+
+function attempt<T>(action: () => T): T | Error {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return error;
+  }
+}
+
+/**
+ * Damaged bytes are refused with a DecodeError exactly when they are no message, and what is accepted reads as the
+ * generated one reads it. (That one accepts more: it neither checks wire types nor the ends of nested messages.)
+ */
+export function refusesExactlyWhatIsInvalid<Desc extends DescMessage, Shape>(
+  codec: DecoderUnderTest<Desc, Shape>,
+): void {
+  fc.assert(
+    fc.property(damagedSoup(codec.schema), (bytes) => {
+      const read = attempt(() => codec.decode(bytes));
+      if (!strictlyValid(codec.schema, bytes)) expect(read).toBeInstanceOf(DecodeError);
+      else expect(read).toEqual(codec.shape(fromBinary(codec.schema, bytes)));
+    }),
+    { numRuns: runs.damaged },
+  );
+}
+
+/**
+ * The encoded message is, byte for byte, what the generated codec writes, behind its headroom and in a buffer of its
+ * size.
+ */
+export function expectSameBytes<Desc extends DescMessage>(
+  framed: Buffer,
+  schema: Desc,
+  message: MessageShape<Desc>,
+): void {
+  expect(framed.subarray(frameHeadroomBytes).toString('hex')).toBe(
+    Buffer.from(toBinary(schema, message)).toString('hex'),
+  );
+}

@@ -1,0 +1,69 @@
+import { ConfigError } from './config-error.ts';
+import { type SettingName, settings } from './settings.ts';
+
+/** '--data-dir' for dataDir. */
+export function flagOf(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** 'TENURE_DATA_DIR' for dataDir. */
+export function variableOf(name: SettingName): string {
+  return `TENURE_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+export interface Flags {
+  readonly values: ReadonlyMap<SettingName, string>;
+  readonly help: boolean;
+  readonly version: boolean;
+}
+
+const names = new Map((Object.keys(settings) as SettingName[]).map((name) => [flagOf(name), name]));
+
+/** etcd's flags that people will try, and why they are not here. */
+const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = [
+  {
+    flags: /^--(cert-file|key-file|client-cert-auth|trusted-ca-file|auto-tls|peer-.*)$/,
+    reason: 'TLS is not there yet',
+  },
+  {
+    flags: /^--(initial-.*|listen-peer-urls|advertise-peer-urls|discovery.*|force-new-cluster)$/,
+    reason: 'servers join by starting with the same shared --engine',
+  },
+  { flags: /^--(auth-token.*|bcrypt-cost)$/, reason: 'authentication is not there yet' },
+  {
+    flags: /^--(wal-dir|max-wals|max-snapshots)$/,
+    reason: 'the log and its snapshots live in --data-dir and are trimmed',
+  },
+];
+
+/**
+ * Reads `--flag value`, `--flag=value` and, as etcd does, the same with one dash. The last of several wins.
+ * Throws ConfigError.
+ */
+export function readFlags(argv: readonly string[]): Flags {
+  const values = new Map<SettingName, string>();
+  for (let at = 0; at < argv.length; at += 1) {
+    const word = argv[at] ?? '';
+    if (!word.startsWith('-') || word === '-' || word === '--') {
+      throw new ConfigError(`unexpected argument ${JSON.stringify(word)}: see tenure serve --help`);
+    }
+    const equals = word.indexOf('=');
+    const flag = (equals < 0 ? word : word.slice(0, equals)).replace(/^-(?!-)/, '--');
+    if (flag === '--help' || flag === '--h') return { values, help: true, version: false };
+    if (flag === '--version') return { values, help: false, version: true };
+    const name = names.get(flag);
+    if (name === undefined) throw unknownFlag(flag);
+    if (equals < 0) at += 1;
+    const value = equals < 0 ? argv[at] : word.slice(equals + 1);
+    if (value === undefined) throw new ConfigError(`${flag} needs a value: see tenure serve --help`);
+    values.set(name, value);
+  }
+  return { values, help: false, version: false };
+}
+
+function unknownFlag(flag: string): ConfigError {
+  const known = notHere.find(({ flags }) => flags.test(flag));
+  return new ConfigError(
+    known === undefined ? `unknown flag ${flag}: see tenure serve --help` : `${flag}: ${known.reason}`,
+  );
+}

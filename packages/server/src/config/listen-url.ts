@@ -1,0 +1,70 @@
+import { isIP } from 'node:net';
+import { ConfigError } from './config-error.ts';
+
+/** An address to listen on. */
+export interface ListenUrl {
+  /** An IP address without brackets, or 'localhost'. */
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+/** More addresses than this is a mistake in a script, not a wish. */
+const maxListenUrls = 16;
+
+/** One or several comma-separated `http://IP:PORT`. Throws ConfigError with the reason. */
+export function parseListenUrls(text: string): readonly ListenUrl[] {
+  const urls = text.split(',').map(parseListenUrl);
+  if (urls.length > maxListenUrls) throw new ConfigError(`must be at most ${maxListenUrls} addresses`);
+  return urls;
+}
+
+function parseListenUrl(text: string): ListenUrl {
+  const { host, port } = parseHttpUrl(text.trim());
+  if (host !== 'localhost' && isIP(host) === 0) {
+    throw new ConfigError(`must name an IP address or localhost to listen on, not ${JSON.stringify(host)}`);
+  }
+  return { host, port };
+}
+
+/**
+ * Comma-separated URLs under which clients reach the server; host names are welcome here. Throws ConfigError
+ * with the reason.
+ */
+export function parseAdvertiseUrls(text: string): readonly string[] {
+  if (text === '') return [];
+  return text.split(',').map((part) => {
+    const { host, port } = parseHttpUrl(part.trim());
+    if (port === 0) throw new ConfigError('must name the port that clients use, not 0');
+    return formatHttpUrl({ host, port });
+  });
+}
+
+export function formatHttpUrl(url: ListenUrl): string {
+  return `http://${isIP(url.host) === 6 ? `[${url.host}]` : url.host}:${url.port}`;
+}
+
+/** True when only programs on this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+// WHATWG's URL would quietly drop ':80' and rewrite odd hosts, so the few shapes that are allowed are matched here.
+const httpUrl = /^http:\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})\/?$/;
+
+function parseHttpUrl(text: string): ListenUrl {
+  if (/^https:/i.test(text)) {
+    throw new ConfigError(
+      'uses https, but TLS is not there yet: use http://, and a TLS proxy in front of it if you need one',
+    );
+  }
+  if (/^unixs?:/i.test(text))
+    throw new ConfigError('names a unix socket, which is not supported: use http://127.0.0.1:PORT');
+  const match = httpUrl.exec(text);
+  if (match === null) throw new ConfigError('must look like http://IP:PORT');
+  const port = Number(match[3]);
+  if (port > 65_535) throw new ConfigError('must have a port of at most 65535');
+  const ipv6 = match[1];
+  if (ipv6 !== undefined && isIP(ipv6) !== 6) throw new ConfigError('must have an IPv6 address between the brackets');
+  return { host: (ipv6 ?? match[2] ?? '').toLowerCase(), port };
+}

@@ -1,0 +1,279 @@
+import { resolve } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { flagOf, variableOf } from './flags.ts';
+import { parseServerConfig } from './parse-server-config.ts';
+import type { ServerConfig } from './server-config.ts';
+import { type SettingName, settings } from './settings.ts';
+
+const outcome = (argv: string[], env: Record<string, string> = {}) => parseServerConfig({ argv, env });
+
+function config(argv: string[], env: Record<string, string> = {}): ServerConfig {
+  const found = outcome(argv, env);
+  if (found.kind !== 'config') throw new Error(JSON.stringify(found));
+  return found.config;
+}
+
+function refusal(argv: string[], env: Record<string, string> = {}): string {
+  const found = outcome(argv, env);
+  return found.kind === 'refused' ? found.message : `not refused: ${found.kind}`;
+}
+
+function warnings(argv: string[], env: Record<string, string> = {}): readonly string[] {
+  const found = outcome(argv, env);
+  return found.kind === 'config' ? found.warnings : [`no config: ${found.kind}`];
+}
+
+describe('without flags', () => {
+  test('the defaults are those of etcd, where etcd has them', () => {
+    expect(config([])).toEqual({
+      name: 'default',
+      engine: 'file',
+      dataDir: resolve('tenure-data'),
+      listenClientUrls: [{ host: '127.0.0.1', port: 2379 }],
+      advertiseClientUrls: [],
+      quotaBackendBytes: Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2)),
+      maxRequestBytes: 1_572_864,
+      maxTxnOps: 128,
+      autoCompaction: undefined,
+      minLeaseTtlMs: 100,
+      heartbeatIntervalMs: 200,
+      electionTimeoutMs: 1000,
+      engineSchema: 'tenure',
+      engineDedicated: false,
+      engineUser: '',
+      enginePassword: '',
+      enginePasswordFile: '',
+      reads: 'log',
+      engineCacert: '',
+      engineCert: '',
+      engineKey: '',
+      clusterId: undefined,
+      watchProgressNotifyIntervalMs: 600_000,
+      snapshotCount: 100_000,
+      snapshotLogBytes: 64 * 1024 * 1024,
+      logLevel: 'warn',
+    });
+    expect(warnings([])).toEqual([]);
+  });
+
+  test('what comes out cannot be changed', () => {
+    const made = config(['--auto-compaction-retention', '1']);
+    const parts = [
+      made,
+      made.listenClientUrls,
+      made.listenClientUrls[0],
+      made.advertiseClientUrls,
+      made.autoCompaction,
+    ];
+    expect(parts.every((part) => Object.isFrozen(part))).toBe(true);
+  });
+});
+
+const samples: Record<
+  SettingName,
+  { text: string; other: string; read: (config: ServerConfig) => unknown; value: unknown }
+> = {
+  name: { text: 'infra1', other: 'infra2', read: (made) => made.name, value: 'infra1' },
+  engine: { text: 'memory', other: 'file', read: (made) => made.engine, value: 'memory' },
+  dataDir: { text: '/var/lib/x', other: '/y', read: (made) => made.dataDir, value: '/var/lib/x' },
+  listenClientUrls: {
+    text: 'http://[::1]:0,http://localhost:12',
+    other: 'http://127.0.0.1:1',
+    read: (made) => made.listenClientUrls,
+    value: [
+      { host: '::1', port: 0 },
+      { host: 'localhost', port: 12 },
+    ],
+  },
+  advertiseClientUrls: {
+    text: 'http://tenure.example:2379/',
+    other: 'http://a:1',
+    read: (made) => made.advertiseClientUrls,
+    value: ['http://tenure.example:2379'],
+  },
+  quotaBackendBytes: { text: '1048576', other: '7', read: (made) => made.quotaBackendBytes, value: 1_048_576 },
+  maxRequestBytes: { text: '2048', other: '4096', read: (made) => made.maxRequestBytes, value: 2048 },
+  maxTxnOps: { text: '7', other: '8', read: (made) => made.maxTxnOps, value: 7 },
+  autoCompactionMode: {
+    text: 'revision',
+    other: 'periodic',
+    read: (made) => made.autoCompaction?.mode,
+    value: undefined,
+  },
+  autoCompactionRetention: {
+    text: '30m',
+    other: '1',
+    read: (made) => made.autoCompaction,
+    value: { mode: 'periodic', retentionMs: 1_800_000 },
+  },
+  minLeaseTtl: { text: '2s', other: '1s', read: (made) => made.minLeaseTtlMs, value: 2000 },
+  heartbeatInterval: { text: '100', other: '1s', read: (made) => made.heartbeatIntervalMs, value: 100 },
+  electionTimeout: { text: '2000', other: '3s', read: (made) => made.electionTimeoutMs, value: 2000 },
+  engineDedicated: { text: 'true', other: 'false', read: (made) => made.engineDedicated, value: true },
+  engineCacert: { text: '/ca.pem', other: 'b', read: (made) => made.engineCacert, value: '/ca.pem' },
+  engineCert: { text: '/c.pem', other: 'b', read: (made) => made.engineCert, value: '/c.pem' },
+  engineKey: { text: '/k.pem', other: 'b', read: (made) => made.engineKey, value: '/k.pem' },
+  clusterId: { text: 'aB1', other: '2', read: (made) => made.clusterId, value: 0xab1n },
+  engineUser: { text: 'ada', other: 'bob', read: (made) => made.engineUser, value: 'ada' },
+  enginePasswordFile: { text: 'word', other: 'b', read: (made) => made.enginePasswordFile, value: 'word' },
+  reads: { text: 'lease', other: 'log', read: (made) => made.reads, value: 'lease' },
+  engineSchema: { text: 'other', other: 'more', read: (made) => made.engineSchema, value: 'other' },
+  watchProgressNotifyInterval: {
+    text: '1m',
+    other: '2m',
+    read: (made) => made.watchProgressNotifyIntervalMs,
+    value: 60_000,
+  },
+  snapshotCount: { text: '10', other: '11', read: (made) => made.snapshotCount, value: 10 },
+  snapshotLogBytes: { text: '8192', other: '9000', read: (made) => made.snapshotLogBytes, value: 8192 },
+  logLevel: { text: 'debug', other: 'info', read: (made) => made.logLevel, value: 'debug' },
+};
+
+describe.each(Object.entries(samples))('%s', (key, sample) => {
+  const name = key as SettingName;
+
+  test('can be given as flag, as --flag=value, with one dash, and as variable', () => {
+    expect(sample.read(config([flagOf(name), sample.text]))).toEqual(sample.value);
+    expect(sample.read(config([`${flagOf(name)}=${sample.text}`]))).toEqual(sample.value);
+    expect(sample.read(config([flagOf(name).slice(1), sample.text]))).toEqual(sample.value);
+    expect(sample.read(config([], { [variableOf(name)]: sample.text }))).toEqual(sample.value);
+  });
+
+  test('the flag wins over the variable, and the last flag over the first', () => {
+    expect(sample.read(config([flagOf(name), sample.text], { [variableOf(name)]: sample.other }))).toEqual(
+      sample.value,
+    );
+    expect(sample.read(config([flagOf(name), sample.other, flagOf(name), sample.text]))).toEqual(sample.value);
+  });
+
+  test('an empty variable counts as none', () => {
+    expect(config([], { [variableOf(name)]: '' })).toEqual(config([]));
+  });
+
+  test('is in the help, with its default and its variable', () => {
+    const found = outcome(['--help']);
+    const help = found.kind === 'help' ? found.text.replaceAll(/\s+/g, ' ') : '';
+    const setting = settings[name];
+    const shown = 'fallbackShown' in setting ? setting.fallbackShown : setting.fallback;
+    expect(help).toContain(`${flagOf(name)} ${setting.value}`);
+    expect(help).toContain(`Default: ${shown}. [${variableOf(name)}]`);
+  });
+});
+
+describe('refusals are one line that names the flag or variable and its value', () => {
+  test.each([
+    [
+      ['--listen-client-urls', 'https://127.0.0.1:1'],
+      /^--listen-client-urls "https:.*" uses https, but TLS is not there yet/,
+    ],
+    [['--listen-client-urls', 'unix://sock'], /unix socket, which is not supported/],
+    [['--listen-client-urls', 'http://example.com:1'], /must name an IP address or localhost.*"example.com"/],
+    [['--listen-client-urls', 'http://127.0.0.1'], /must look like http:\/\/IP:PORT/],
+    [['--listen-client-urls', 'http://127.0.0.1:65536'], /at most 65535/],
+    [['--listen-client-urls', 'http://[1.2.3.4]:1'], /IPv6/],
+    [['--listen-client-urls', 'http://127.0.0.1:1/path'], /must look like/],
+    [['--listen-client-urls', 'http://u:p@127.0.0.1:1'], /must look like/],
+    [['--listen-client-urls', ''], /must look like/],
+    [['--listen-client-urls', Array(17).fill('http://127.0.0.1:0').join()], /at most 16/],
+    [['--advertise-client-urls', 'http://a:0'], /port that clients use/],
+    [['--engine', 'postgres'], /--engine "postgres" must be an address/],
+    [['--engine', 'raft'], /must be file, memory, postgres/],
+    [['--quota-backend-bytes', '-1'], /whole number from 0/],
+    [['--quota-backend-bytes', '2GB'], /whole number/],
+    [['--max-request-bytes', '1'], /from 1024/],
+    [['--max-txn-ops', '1.5'], /whole number/],
+    [['--auto-compaction-mode', 'hourly'], /one of periodic, revision/],
+    [['--auto-compaction-retention', '-1'], /"-1" must not be negative/],
+    [['--auto-compaction-retention', '-30m'], /must not be negative/],
+    [['--auto-compaction-retention', 'soon'], /hours, such as 1/],
+    [['--auto-compaction-retention', '10ms'], /at least 1s/],
+    [['--auto-compaction-mode', 'revision', '--auto-compaction-retention', '5m'], /count of revisions/],
+    [['--min-lease-ttl', '0'], /from 1ms/],
+    [['--min-lease-ttl', '1.5ms'], /whole number of milliseconds/],
+    [['--min-lease-ttl', '5'], /must be a duration/],
+    [['--heartbeat-interval', '1h'], /from 10ms to 10s/],
+    [['--log-level', 'trace'], /one of debug, info, warn, error/],
+    [['--name', ''], /must not be empty/],
+    [['--cert-file', 'x'], /^--cert-file: TLS is not there yet/],
+    [['--initial-cluster', 'x'], /servers join by starting/],
+    [['--no-such-flag'], /unknown flag --no-such-flag/],
+    [['--name'], /--name needs a value/],
+    [['extra'], /unexpected argument "extra"/],
+  ])('%j', (argv, message) => {
+    expect(refusal(argv)).toMatch(message);
+    expect(refusal(argv)).not.toContain('\n');
+  });
+
+  test('a variable is named as one', () => {
+    expect(refusal([], { TENURE_MAX_TXN_OPS: 'many' })).toMatch(/^TENURE_MAX_TXN_OPS "many" must be a whole number/);
+  });
+
+  test('no argument of any kind makes it throw', () => {
+    const word = fc.oneof(
+      fc.string(),
+      fc.constantFrom(...Object.keys(settings).map((name) => flagOf(name as SettingName))),
+    );
+    fc.assert(fc.property(fc.array(word, { maxLength: 6 }), (argv) => typeof outcome(argv).kind === 'string'));
+  });
+});
+
+describe('automatic compaction', () => {
+  test.each([
+    ['periodic', '1', { mode: 'periodic', retentionMs: 3_600_000 }],
+    ['periodic', '1h30m', { mode: 'periodic', retentionMs: 5_400_000 }],
+    ['revision', '1000', { mode: 'revision', retention: 1000 }],
+    ['periodic', '0', undefined],
+    ['revision', '0', undefined],
+    ['periodic', '0s', undefined],
+  ])('%s %s', (mode, retention, expected) => {
+    const made = config(['--auto-compaction-mode', mode, '--auto-compaction-retention', retention]);
+    expect(made.autoCompaction).toEqual(expected);
+  });
+});
+
+describe('warnings', () => {
+  test('an address that other machines reach', () => {
+    expect(warnings(['--listen-client-urls', 'http://10.0.0.1:2379'])).toEqual([
+      expect.stringContaining('http://10.0.0.1:2379 is open to other machines and there is no authentication'),
+    ]);
+  });
+
+  test('a wildcard address that nobody can dial, unless another is advertised', () => {
+    expect(warnings(['--listen-client-urls', 'http://0.0.0.0:2379'])).toHaveLength(2);
+    const advertised = ['--listen-client-urls', 'http://0.0.0.0:1', '--advertise-client-urls', 'http://10.0.0.1:1'];
+    expect(warnings(advertised)).toHaveLength(1);
+  });
+
+  test('a user for an etcd, with another engine', () => {
+    const user = ['--engine-password-file', 'word', '--engine-user', 'ada'];
+    const env = { TENURE_ENGINE_PASSWORD: 'secret' };
+    expect(warnings(user, env)).toEqual([
+      expect.stringContaining('--engine-user is read by the etcd engine alone'),
+      expect.stringContaining('--engine-password-file is'),
+      expect.stringContaining('TENURE_ENGINE_PASSWORD is'),
+    ]);
+    expect(warnings(user, env).join()).not.toContain('secret');
+    const etcd = ['--engine', 'etcd://10.0.0.1/x', ...user];
+    expect(warnings(etcd, env)).toEqual([]);
+    expect(config(etcd, env).enginePassword).toBe('secret');
+  });
+
+  test('every loopback address is quiet', () => {
+    expect(warnings(['--listen-client-urls', 'http://127.9.9.9:1,http://[::1]:1,http://localhost:1'])).toEqual([]);
+  });
+
+  test('a quota beyond the heap names the option of Node that helps', () => {
+    expect(warnings(['--quota-backend-bytes', String(getHeapStatistics().heap_size_limit)])).toEqual([
+      expect.stringContaining('--max-old-space-size='),
+    ]);
+  });
+
+  test('a variable that is none of ours, but not those that Kubernetes makes', () => {
+    const env = { TENURE_DATADIR: 'x', TENURE_SERVICE_HOST: 'x', TENURE_PORT_2379_TCP: 'x', TENURE_ENDPOINTS: 'x' };
+    expect(warnings([], env)).toEqual([expect.stringContaining('TENURE_DATADIR')]);
+  });
+});
+
+test('--version', () => expect(outcome(['--version'])).toEqual({ kind: 'version' }));

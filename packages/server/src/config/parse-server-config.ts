@@ -1,0 +1,144 @@
+import { getHeapStatistics } from 'node:v8';
+import { parseAutoCompaction } from './auto-compaction.ts';
+import { ConfigError } from './config-error.ts';
+import { flagOf, readFlags, variableOf } from './flags.ts';
+import { helpText } from './help-text.ts';
+import { formatHttpUrl, isLoopback } from './listen-url.ts';
+import type { ServerConfig } from './server-config.ts';
+import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
+
+/** What became of the command line. Warnings are one line each, for a person. */
+export type ConfigOutcome =
+  | { readonly kind: 'config'; readonly config: ServerConfig; readonly warnings: readonly string[] }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'version' }
+  /** One line that names the flag or variable, its value, and what is wrong with it. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+export interface ConfigSource {
+  /** The arguments behind `serve`. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Joins flags and environment (flags win) to a frozen configuration. Never throws for bad input. */
+export function parseServerConfig(source: ConfigSource): ConfigOutcome {
+  try {
+    const flags = readFlags(source.argv);
+    if (flags.help) return { kind: 'help', text: helpText() };
+    if (flags.version) return { kind: 'version' };
+    const values: Record<string, unknown> = {};
+    for (const name of settingNames) values[name] = valueOf(name, flags.values, source.env);
+    const password = source.env[passwordVariable] ?? '';
+    const config = joinValues(values as SettingValues, password, flags.values.has('autoCompactionRetention'));
+    return { kind: 'config', config, warnings: [...warningsOf(config), ...unknownVariables(source.env)] };
+  } catch (error) {
+    if (error instanceof ConfigError) return { kind: 'refused', message: error.message };
+    throw error;
+  }
+}
+
+/** A password is no flag, since every user of the machine sees those. */
+const passwordVariable = 'TENURE_ENGINE_PASSWORD';
+
+const settingNames = Object.keys(settings) as SettingName[];
+
+function valueOf(name: SettingName, flags: ReadonlyMap<SettingName, string>, env: ConfigSource['env']): unknown {
+  const setting: Setting<unknown> = settings[name];
+  const flag = flags.get(name);
+  if (flag !== undefined) return parseNamed(flagOf(name), flag, setting.parse);
+  const variable = env[variableOf(name)];
+  // An empty variable counts as none, as with etcd: that is how scripts unset one.
+  if (variable !== undefined && variable !== '') return parseNamed(variableOf(name), variable, setting.parse);
+  return setting.parse(setting.fallback);
+}
+
+function parseNamed<T>(name: string, text: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${name} ${JSON.stringify(text)} ${error.message}`);
+    throw error;
+  }
+}
+
+/** The state's estimated size at which writes stop: well before V8 would abort, and never above etcd's own default. */
+const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2));
+
+function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
+  const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...others } = values;
+  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...plain } = others;
+  const retentionName = retentionFromFlag ? flagOf('autoCompactionRetention') : variableOf('autoCompactionRetention');
+  const config: ServerConfig = {
+    ...plain,
+    listenClientUrls: Object.freeze(values.listenClientUrls.map((url) => Object.freeze(url))),
+    advertiseClientUrls: Object.freeze(values.advertiseClientUrls),
+    quotaBackendBytes: quotaBackendBytes === 0 ? defaultQuotaBytes : quotaBackendBytes,
+    autoCompaction: Object.freeze(
+      parseNamed(retentionName, autoCompactionRetention, (text) => parseAutoCompaction(autoCompactionMode, text)),
+    ),
+    minLeaseTtlMs: minLeaseTtl,
+    heartbeatIntervalMs: heartbeatInterval,
+    electionTimeoutMs: electionTimeout,
+    watchProgressNotifyIntervalMs: watchProgressNotifyInterval,
+    enginePassword: password,
+  };
+  return Object.freeze(config);
+}
+
+/** Whoever gives these to another engine may believe that they mean something there. */
+function strayLogin({ engine, engineUser, enginePassword, enginePasswordFile }: ServerConfig): string[] {
+  if (engine.startsWith('etcd://')) return [];
+  const given: readonly (readonly [name: string, value: string])[] = [
+    [flagOf('engineUser'), engineUser],
+    [flagOf('enginePasswordFile'), enginePasswordFile],
+    [passwordVariable, enginePassword],
+  ];
+  return given
+    .filter(([, value]) => value !== '')
+    .map(([name]) => `${name} is read by the etcd engine alone (--engine etcd://...): here it does nothing`);
+}
+
+function warningsOf(config: ServerConfig): string[] {
+  const warnings = strayLogin(config);
+  const open = config.listenClientUrls.filter((url) => !isLoopback(url.host));
+  if (open.length > 0) {
+    const urls = open.map(formatHttpUrl).join(', ');
+    warnings.push(
+      `${urls} is open to other machines and there is no authentication: ` +
+        'whoever reaches it can read and change everything',
+    );
+  }
+  if (config.advertiseClientUrls.length === 0 && open.some((url) => url.host === '0.0.0.0' || url.host === '::')) {
+    warnings.push('clients cannot dial a wildcard address: give --advertise-client-urls the address that they use');
+  }
+  const heapBytes = getHeapStatistics().heap_size_limit;
+  if (config.quotaBackendBytes > heapBytes * 0.75) {
+    const mebibytes = Math.ceil((config.quotaBackendBytes * 2) / 1024 ** 2);
+    warnings.push(
+      `--quota-backend-bytes ${config.quotaBackendBytes} is more than the heap can hold: ` +
+        `start with NODE_OPTIONS=--max-old-space-size=${mebibytes}`,
+    );
+  }
+  if (config.maxRequestBytes > 10 * 1024 ** 2) {
+    warnings.push(
+      `--max-request-bytes ${config.maxRequestBytes} is large: each request of that size holds up all others`,
+    );
+  }
+  return warnings;
+}
+
+const knownVariables = new Set([
+  ...settingNames.map(variableOf),
+  passwordVariable,
+  'TENURE_ENDPOINTS',
+  'TENURE_COMMAND_TIMEOUT',
+]);
+// Kubernetes gives every pod TENURE_SERVICE_HOST, TENURE_PORT and their like when a service is called `tenure`.
+const madeByKubernetes = /^TENURE_(?:\w+_)?(?:SERVICE|PORT)(?:_|$)/;
+
+function unknownVariables(env: ConfigSource['env']): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith('TENURE_') && !knownVariables.has(name) && !madeByKubernetes.test(name))
+    .map((name) => `the environment variable ${name} is not one of ours: see tenure serve --help`);
+}

@@ -1,0 +1,291 @@
+import { resolve } from 'node:path';
+import type { AutoCompactionMode } from './auto-compaction.ts';
+import { ConfigError } from './config-error.ts';
+import { parseDurationMs } from './duration.ts';
+import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
+import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
+
+/** One setting: the flag, the environment variable and the line of help are all made from it. */
+export interface Setting<T> {
+  readonly group: 'Member' | 'Clients' | 'Leases' | 'Storage' | 'Limits' | 'Logs';
+  /** What stands for the value in the help. */
+  readonly value: string;
+  /** Parsed like any other text when neither flag nor environment gives one. */
+  readonly fallback: string;
+  /** How the help shows the fallback, where its text says too little. */
+  readonly fallbackShown?: string;
+  readonly help: string;
+  /** Throws ConfigError with the reason. */
+  readonly parse: (text: string) => T;
+}
+
+const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+
+const minuteMs = 60_000;
+const mebibyte = 1024 * 1024;
+/** Far above what etcd's clients send, far below what would let a handful of requests fill the memory. */
+const largestRequestBytes = 128 * mebibyte;
+
+/**
+ * Every setting of the server. The key, in kebab-case, is the flag; in upper case, behind TENURE_, the
+ * environment variable.
+ */
+export const settings = {
+  name: setting({
+    group: 'Member',
+    value: 'NAME',
+    fallback: 'default',
+    help: 'Name of this member, as listings show it.',
+    parse: nonEmpty,
+  }),
+  clusterId: setting({
+    group: 'Member',
+    value: 'ID',
+    fallback: '',
+    fallbackShown: 'whichever the log is of',
+    help: 'Hex id of the cluster that the log must be of: with any other log, or an empty one, the start is refused.',
+    parse: parseClusterId,
+  }),
+  engine: setting({
+    group: 'Storage',
+    value: 'file|memory|URL',
+    fallback: 'file',
+    help:
+      'Who keeps the log: "file" is durable on this machine, "memory" forgets everything when it stops, ' +
+      'postgres://user@host:port/database and etcd://host:port,host:port/prefix are shared by several servers.',
+    parse: parseEngine,
+  }),
+  dataDir: setting({
+    group: 'Storage',
+    value: 'DIR',
+    fallback: 'tenure-data',
+    help: 'Folder of the log and its snapshots, made if it is missing (0700). One process at a time may use it.',
+    parse: (text: string) => resolve(nonEmpty(text)),
+  }),
+  snapshotCount: setting({
+    group: 'Storage',
+    value: 'N',
+    fallback: '100000',
+    help: 'Take a snapshot, and trim the log, after this many entries.',
+    parse: wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  }),
+  snapshotLogBytes: setting({
+    group: 'Storage',
+    value: 'BYTES',
+    fallback: String(64 * mebibyte),
+    help: 'Take a snapshot, and trim the log, after this many bytes of entries.',
+    parse: wholeNumber({ min: 4096, max: Number.MAX_SAFE_INTEGER }),
+  }),
+  listenClientUrls: setting({
+    group: 'Clients',
+    value: 'URL,...',
+    fallback: 'http://127.0.0.1:2379',
+    help: 'Addresses to listen on; port 0 takes a free one. There is no authentication yet: use a closed network.',
+    parse: parseListenUrls,
+  }),
+  advertiseClientUrls: setting({
+    group: 'Clients',
+    value: 'URL,...',
+    fallback: '',
+    fallbackShown: 'the addresses that are listened on',
+    help: 'Addresses that clients are told to use.',
+    parse: parseAdvertiseUrls,
+  }),
+  watchProgressNotifyInterval: setting({
+    group: 'Clients',
+    value: 'DURATION',
+    fallback: '10m',
+    help: 'How often an idle watch that asked for progress hears of it.',
+    parse: durationMs({ minMs: 100, maxMs: 24 * 60 * minuteMs }),
+  }),
+  minLeaseTtl: setting({
+    group: 'Leases',
+    value: 'DURATION',
+    fallback: '100ms',
+    help: 'Shortest TTL that is granted; shorter ones are raised to it, and the reply says so.',
+    parse: durationMs({ minMs: 1, maxMs: 24 * 60 * minuteMs }),
+  }),
+  heartbeatInterval: setting({
+    group: 'Leases',
+    value: 'DURATION',
+    fallback: '200ms',
+    help: 'How often cluster time is written to the log while leases exist. A plain number means milliseconds.',
+    parse: (text: string) => durationMs({ minMs: 10, maxMs: 10_000 })(/^\d+$/.test(text) ? `${text}ms` : text),
+  }),
+  electionTimeout: setting({
+    group: 'Leases',
+    value: 'DURATION',
+    fallback: '1000ms',
+    help: 'On a shared log: how long a server hears no leader before it claims. A plain number: milliseconds.',
+    parse: (text: string) => durationMs({ minMs: 100, maxMs: 60_000 })(/^\d+$/.test(text) ? `${text}ms` : text),
+  }),
+  engineSchema: setting({
+    group: 'Storage',
+    value: 'NAME',
+    fallback: 'tenure',
+    help: 'On PostgreSQL: the schema that holds the log. Several clusters in one database have one each.',
+    parse: nonEmpty,
+  }),
+  engineDedicated: setting({
+    group: 'Storage',
+    value: 'true|false',
+    fallback: 'false',
+    help: 'On etcd: nothing else is kept there, so that its old revisions may be compacted with the log.',
+    parse: (text: string) => oneOf('true', 'false')(text) === 'true',
+  }),
+  engineCacert: setting({
+    group: 'Storage',
+    value: 'FILE',
+    fallback: '',
+    fallbackShown: 'none, and without a certificate no TLS',
+    help: "On etcd: PEM file with the authorities that sign etcd's certificates; the connection uses TLS.",
+    parse: (text: string) => text,
+  }),
+  engineCert: setting({
+    group: 'Storage',
+    value: 'FILE',
+    fallback: '',
+    fallbackShown: 'none',
+    help: 'On etcd: PEM file with the certificate that this server shows, with --engine-key.',
+    parse: (text: string) => text,
+  }),
+  engineKey: setting({
+    group: 'Storage',
+    value: 'FILE',
+    fallback: '',
+    fallbackShown: 'none',
+    help: 'On etcd: PEM file with the key of --engine-cert.',
+    parse: (text: string) => text,
+  }),
+  engineUser: setting({
+    group: 'Storage',
+    value: 'NAME',
+    fallback: '',
+    fallbackShown: 'the one in --engine, if there is one',
+    help: 'On etcd with authentication: the user to whom the prefix is open for reading and writing.',
+    parse: (text: string) => text,
+  }),
+  enginePasswordFile: setting({
+    group: 'Storage',
+    value: 'FILE',
+    fallback: '',
+    fallbackShown: 'the environment variable TENURE_ENGINE_PASSWORD',
+    help: 'On etcd with authentication: a file whose first line is the password of --engine-user.',
+    parse: (text: string) => text,
+  }),
+  reads: setting({
+    group: 'Leases',
+    value: 'log|lease',
+    fallback: 'log',
+    help:
+      'On a shared log: "log" answers a linearizable read when an append that began after it has come back; "lease" ' +
+      'lets the leader answer at once within its right to lead, which is wrong if clocks run unequally fast by more ' +
+      'than a quarter. Give all servers the same.',
+    parse: oneOf<ReadMode>('log', 'lease'),
+  }),
+  quotaBackendBytes: setting({
+    group: 'Limits',
+    value: 'BYTES',
+    fallback: '0',
+    fallbackShown: "half of V8's heap limit, at most 2 GiB",
+    help: 'Size of the state in memory at which writes are refused (the NOSPACE alarm). 0 means the default.',
+    parse: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+  }),
+  maxRequestBytes: setting({
+    group: 'Limits',
+    value: 'BYTES',
+    fallback: '1572864',
+    help: 'Largest request that is accepted.',
+    parse: wholeNumber({ min: 1024, max: largestRequestBytes }),
+  }),
+  maxTxnOps: setting({
+    group: 'Limits',
+    value: 'N',
+    fallback: '128',
+    help: 'Most operations in one transaction.',
+    parse: wholeNumber({ min: 1, max: 100_000 }),
+  }),
+  autoCompactionMode: setting({
+    group: 'Limits',
+    value: 'periodic|revision',
+    fallback: 'periodic',
+    help: 'What --auto-compaction-retention counts: time or revisions.',
+    parse: oneOf<AutoCompactionMode>('periodic', 'revision'),
+  }),
+  autoCompactionRetention: setting({
+    group: 'Limits',
+    value: 'RETENTION',
+    fallback: '0',
+    fallbackShown: '0, never',
+    help: 'History to keep: hours (1) or a duration (30m) if periodic, a count of revisions (1000) otherwise.',
+    parse: retentionText,
+  }),
+  logLevel: setting({
+    group: 'Logs',
+    value: 'debug|info|warn|error',
+    fallback: 'warn',
+    help: 'What to log. Logs are JSON lines on stderr.',
+    parse: oneOf<LogLevel>('debug', 'info', 'warn', 'error'),
+  }),
+} as const;
+
+export type SettingName = keyof typeof settings;
+
+/** The value of each setting, by name, before those that belong together are joined. */
+export type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '' || text.includes('\0')) throw new ConfigError('must not be empty');
+  return text;
+}
+
+function parseEngine(text: string): EngineName {
+  if (text === 'file' || text === 'memory') return text;
+  if (text.startsWith('postgres://') || text.startsWith('postgresql://')) return text as EngineName;
+  if (text === 'postgres') throw new ConfigError('must be an address: postgres://user@host:port/database');
+  if (text.startsWith('etcd://')) return text as EngineName;
+  if (text === 'etcd') throw new ConfigError('must be an address: etcd://host:port,host:port/prefix');
+  throw new ConfigError('must be file, memory, postgres://user@host:port/database, or etcd://host:port/prefix');
+}
+
+function parseClusterId(text: string): bigint | undefined {
+  if (text === '') return undefined;
+  if (!/^[0-9a-f]{1,16}$/i.test(text)) throw new ConfigError('must be 1 to 16 hex digits');
+  return BigInt(`0x${text}`);
+}
+
+function oneOf<T extends string>(...choices: readonly T[]): (text: string) => T {
+  return (text) => {
+    const choice = choices.find((each) => each === text);
+    if (choice === undefined) throw new ConfigError(`must be one of ${choices.join(', ')}`);
+    return choice;
+  };
+}
+
+function wholeNumber(limits: { min: number; max: number }): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
+    if (!(number >= limits.min && number <= limits.max)) {
+      throw new ConfigError(`must be a whole number from ${limits.min} to ${limits.max}`);
+    }
+    return number;
+  };
+}
+
+function durationMs(limits: { minMs: number; maxMs: number }): (text: string) => number {
+  return (text) => {
+    const ms = parseDurationMs(text);
+    if (ms === undefined) throw new ConfigError('must be a duration, such as 300ms or 1h30m');
+    if (!Number.isInteger(ms)) throw new ConfigError('must be a whole number of milliseconds');
+    if (ms < limits.minMs || ms > limits.maxMs) {
+      throw new ConfigError(`must be from ${limits.minMs}ms to ${limits.maxMs / 1000}s`);
+    }
+    return ms;
+  };
+}
+
+// A negative retention made etcd loop; it is refused here, and the rest is judged together with the mode.
+function retentionText(text: string): string {
+  if (text.startsWith('-')) throw new ConfigError('must not be negative');
+  return text;
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { etcdserverpb } from '@tenure/protocol';
+import { logStart } from '../chain-hash.ts';
+import { EngineError } from '../engine-error.ts';
+import type { EtcdClient } from './etcd-client.ts';
+import { EtcdFailure, engineErrorOf } from './etcd-failure.ts';
+import { getOp, holdsNothing, keysRead, putOp } from './etcd-requests.ts';
+import type { LogKeys } from './log-keys.ts';
+import { decodeMark, encodeMark } from './log-mark.ts';
+import type { LogMark } from './log-mark.ts';
+import { StoredLog } from './stored-log.ts';
+
+/** What the operator is asked to grant, word for word. */
+function grantHelp(keys: LogKeys): string {
+  return `etcdctl role grant-permission ROLE readwrite ${keys.prefix}/ --prefix=true`;
+}
+
+/**
+ * Finds the log, or makes an empty one where there is nothing yet. Rejects with EngineError `unavailable` when etcd
+ * cannot be reached within `timeoutMs`, and with `unusable` when the prefix is somebody else's, the format a newer
+ * one, or the user may not read and write here.
+ */
+export async function openStoredLog(
+  client: EtcdClient,
+  keys: LogKeys,
+  { timeoutMs, mustExist }: { readonly timeoutMs: number; readonly mustExist: boolean },
+): Promise<StoredLog> {
+  try {
+    const found = await readHead(client, keys, timeoutMs);
+    if (found === undefined && mustExist) {
+      throw new EngineError('unusable', `etcd has no log of Tenure under ${keys.prefix}/`);
+    }
+    await checkWriteAccess(client, keys);
+    const { log, ...head } = found ?? (await makeLog(client, keys));
+    const stored = new StoredLog(client, keys, log, head);
+    await stored.look();
+    return stored;
+  } catch (error) {
+    if (error instanceof EtcdFailure && error.details === 'etcdserver: permission denied') {
+      const message = `the etcd user may not read and write under ${keys.prefix}/: ${grantHelp(keys)}`;
+      throw new EngineError('unusable', message, { cause: error });
+    }
+    const failed = engineErrorOf(`opening the log under ${keys.prefix} in etcd failed`, error, 'unavailable');
+    const isSilent = failed instanceof EngineError && failed.code === 'unavailable';
+    if (!isSilent) throw failed;
+    throw new EngineError('unavailable', `${failed.message}; ${reachHelp(client)}`, { cause: failed });
+  }
+}
+
+/** A connection that TLS has broken says little of why. */
+function reachHelp({ usesTls }: EtcdClient): string {
+  const files = usesTls
+    ? 'see that --engine-cacert, --engine-cert and --engine-key are what it wants'
+    : 'give --engine-cacert if it asks for TLS';
+  return `start etcd, give its right address with --engine, or ${files}`;
+}
+
+type FoundHead = LogMark & { readonly log: string };
+
+async function readHead(client: EtcdClient, keys: LogKeys, timeoutMs: number): Promise<FoundHead | undefined> {
+  const { kvs } = await client.read(etcdserverpb.KV.method.range, { key: keys.head }, timeoutMs);
+  return kvs[0] && decodeMark('head', keys.head, kvs[0].value);
+}
+
+/** Deletes a key that is never there: that takes no revision, but the right to write. */
+async function checkWriteAccess(client: EtcdClient, keys: LogKeys): Promise<void> {
+  const { key } = keys.everything;
+  const rangeEnd = Buffer.concat([key, Buffer.of(0)]);
+  await client.read(etcdserverpb.KV.method.deleteRange, { key, rangeEnd });
+}
+
+/** Only where there is nothing at all. Of several servers that start at once one makes it, and the others find it. */
+async function makeLog(client: EtcdClient, keys: LogKeys): Promise<FoundHead> {
+  await checkLogsAbove(client, keys);
+  const log = randomBytes(16).toString('hex');
+  const start: LogMark = { position: logStart, bytesBefore: 0 };
+  const answer = await client.read(etcdserverpb.KV.method.txn, {
+    compare: [holdsNothing(keys.everything)],
+    success: [
+      putOp(keys.head, encodeMark('head', log, start)),
+      putOp(keys.base, encodeMark('base', log, start)),
+      getOp(keys.head),
+    ],
+    failure: [getOp(keys.head), getOp(keys.head), getOp(keys.head)],
+  });
+  const head = keysRead(answer, 2)[0];
+  if (head !== undefined) return decodeMark('head', keys.head, head.value);
+  const message =
+    `under ${keys.prefix}/ etcd holds keys that are not of a Tenure log: give the log a prefix of its own, ` +
+    `or remove them if nothing needs them: etcdctl del --prefix ${keys.prefix}/`;
+  throw new EngineError('unusable', message);
+}
+
+/** `/a/b` would lie among the keys of a log `/a`. Prefixes that this user may not read are not his to take, either. */
+async function checkLogsAbove(client: EtcdClient, keys: LogKeys): Promise<void> {
+  for (const key of keys.headsAbove) {
+    const { kvs } = await client.read(etcdserverpb.KV.method.range, { key }).catch((error: unknown) => {
+      if (error instanceof EtcdFailure && error.kind === 'denied') return { kvs: [] };
+      throw error;
+    });
+    if (kvs[0] === undefined || !Buffer.from(kvs[0].value).toString().startsWith('tenure-head ')) continue;
+    const message = `${keys.prefix} lies inside the log whose head is ${key.toString()}: choose a prefix beside it`;
+    throw new EngineError('unusable', message);
+  }
+}

@@ -1,0 +1,27 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { EtcdProcess } from './etcd-process.ts';
+
+/** An etcd of three members. Its ports for peers are free when it starts, as far as the system knows. */
+export async function startEtcdCluster(): Promise<readonly EtcdProcess[]> {
+  const names = ['one', 'two', 'three'];
+  const peers = (await freePorts(names.length)).map((port) => `http://127.0.0.1:${port}`);
+  const cluster = names.map((name, at) => `${name}=${peers[at]}`).join(',');
+  const members = names.map((name, at) =>
+    EtcdProcess.start(
+      `--name=${name}`,
+      `--listen-peer-urls=${peers[at]}`,
+      `--initial-advertise-peer-urls=${peers[at]}`,
+      `--initial-cluster=${cluster}`,
+    ),
+  );
+  return Promise.all(members);
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

@@ -1,0 +1,56 @@
+import { readFully } from './file-system.ts';
+import { decodePayload, decodeRecordHeader, recordHeaderBytes } from './segment-format.ts';
+import type { RecordHeader } from './segment-format.ts';
+import type { LoggedEntry } from '../log-engine.ts';
+
+/** How much is read from the file at a time, unless a record is larger. */
+const windowBytes = 256 * 1024;
+
+export interface SegmentRecord {
+  readonly header: RecordHeader;
+  /** Verified against the header. Their bytes are views of what was read and stay as they are. */
+  readonly entries: readonly LoggedEntry[];
+  readonly offset: number;
+  readonly endOffset: number;
+}
+
+/**
+ * Reads the records of one segment from an open file, through a window so that small records do not cost a call each.
+ */
+export class RecordReader {
+  readonly #fd: number;
+  readonly #marker: Buffer;
+  #window = Buffer.alloc(0);
+  #windowOffset = 0;
+
+  constructor(fd: number, marker: Buffer) {
+    this.#fd = fd;
+    this.#marker = marker;
+  }
+
+  /** The record at `offset`, or undefined if none that is whole and right ends at or before `limit`. */
+  async read(offset: number, limit: number): Promise<SegmentRecord | undefined> {
+    const head = await this.#bytes(offset, recordHeaderBytes, limit);
+    const header = head && decodeRecordHeader(head, this.#marker);
+    if (header === undefined) return undefined;
+    const payloadOffset = offset + recordHeaderBytes;
+    const payload = await this.#bytes(payloadOffset, header.payloadBytes, limit);
+    const entries = payload && decodePayload(header, payload, this.#marker);
+    return entries && { header, entries, offset, endOffset: payloadOffset + header.payloadBytes };
+  }
+
+  async #bytes(offset: number, length: number, limit: number): Promise<Buffer | undefined> {
+    if (offset + length > limit) return undefined;
+    let start = offset - this.#windowOffset;
+    if (start < 0 || start + length > this.#window.length) {
+      // A fresh buffer each time: the entries handed out are views of the old one.
+      const window = Buffer.allocUnsafeSlow(Math.min(Math.max(windowBytes, length), limit - offset));
+      const read = await readFully(this.#fd, window, offset);
+      this.#window = window.subarray(0, read);
+      this.#windowOffset = offset;
+      start = 0;
+      if (read < length) return undefined;
+    }
+    return this.#window.subarray(start, start + length);
+  }
+}

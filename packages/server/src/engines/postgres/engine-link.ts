@@ -1,0 +1,158 @@
+import { escapeIdentifier } from 'pg';
+import { AppendSessions } from './append-session.ts';
+import { EngineError } from '../engine-error.ts';
+import type { LogSchema } from './log-schema.ts';
+import { awaitDurability } from './read-tail.ts';
+import type { PostgresAddress } from './postgres-address.ts';
+import type { PostgresSession } from './postgres-session.ts';
+import { openPrimarySession } from './primary-session.ts';
+import { SessionKeeper } from './session-keeper.ts';
+import { TailHint } from './tail-hint.ts';
+
+/** What a follower misses when a notification is lost. */
+const pollIntervalMs = 250;
+/** How long a server may go on after a newer one has changed the schema under it, if its connections stand. */
+const schemaCheckIntervalMs = 2_000;
+
+/** Whether the database can be asked, and in words why it cannot. */
+export type EngineStateListener = (state: 'up' | 'down', reason: string) => void;
+
+export interface EngineLinkOptions {
+  readonly address: PostgresAddress;
+  readonly schema: LogSchema;
+  readonly onState: EngineStateListener;
+}
+
+/** The standing connections of one engine: one to append on, one to read on, on which the database also notifies. */
+export class EngineLink {
+  readonly hint = new TailHint();
+  readonly appends: SessionKeeper;
+  readonly reads: SessionKeeper;
+  readonly #options: EngineLinkOptions;
+  readonly #poll: NodeJS.Timeout;
+  readonly #schemaWatch: NodeJS.Timeout;
+  /** Why each of the two is down, if it is. */
+  readonly #reasons = new Map<string, string>();
+  #isUp = true;
+
+  private constructor(
+    options: EngineLinkOptions,
+    sessions: AppendSessions,
+    append: PostgresSession,
+    read: PostgresSession,
+  ) {
+    this.#options = options;
+    this.#listen(read);
+    this.appends = this.#keep('append', append, (signal) => sessions.open(signal));
+    this.reads = this.#keep('read', read, async (signal) => {
+      const session = await openReadSession(options, signal);
+      this.#listen(session);
+      return session;
+    });
+    this.#poll = setInterval(() => this.hint.give(), pollIntervalMs);
+    this.#schemaWatch = setInterval(() => void this.#checkSchema(), schemaCheckIntervalMs);
+  }
+
+  /** Rejects with what the first connection was refused with. */
+  static async open(options: EngineLinkOptions, signal: AbortSignal): Promise<EngineLink> {
+    const sessions = new AppendSessions(options.address, options.schema);
+    const append = await sessions.open(signal);
+    try {
+      const read = await openReadSession(options, signal);
+      return new EngineLink(options, sessions, append, read);
+    } catch (error) {
+      await append.end();
+      throw error;
+    }
+  }
+
+  get address(): PostgresAddress {
+    return this.#options.address;
+  }
+
+  /** A session for work that takes its time; whoever asked for it ends it. */
+  async openStoreSession(signal: AbortSignal): Promise<PostgresSession> {
+    const { address, schema } = this.#options;
+    const session = await openPrimarySession(address, 'store', signal);
+    try {
+      await schema.check(session);
+      return session;
+    } catch (error) {
+      await session.end();
+      throw error;
+    }
+  }
+
+  /** Sees whether a newer Tenure has taken the schema over while the connections stood. */
+  async #checkSchema(): Promise<void> {
+    try {
+      const session = await this.reads.nowOrNextTry();
+      await this.#options.schema.check(session);
+    } catch (error) {
+      await this.#endIfUnusable(error).catch(() => undefined);
+    }
+  }
+
+  /** An older program must not go on in a newer schema, and no waiting makes it fit: all ends with the reason. */
+  async #endIfUnusable(error: unknown): Promise<never> {
+    if (error instanceof EngineError && error.code === 'unusable') {
+      this.#options.onState('down', error.message);
+      this.appends.end(error);
+      this.reads.end(error);
+      this.hint.give();
+    }
+    throw error;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#schemaWatch);
+    clearInterval(this.#poll);
+    this.hint.give();
+    await Promise.all([this.appends.close(), this.reads.close()]);
+  }
+
+  #listen(session: PostgresSession): void {
+    session.onNotification(() => this.hint.give());
+    this.hint.give();
+  }
+
+  #keep(
+    purpose: string,
+    session: PostgresSession,
+    open: (signal: AbortSignal) => Promise<PostgresSession>,
+  ): SessionKeeper {
+    return new SessionKeeper(session, {
+      open: (signal) => open(signal).catch((error: unknown) => this.#endIfUnusable(error)),
+      onDown: (reason) => {
+        this.#reasons.set(purpose, reason);
+        this.#report();
+      },
+      onUp: () => {
+        this.#reasons.delete(purpose);
+        this.#report();
+      },
+    });
+  }
+
+  #report(): void {
+    const isUp = this.#reasons.size === 0;
+    const [reason = ''] = this.#reasons.values();
+    if (isUp && this.#isUp) return;
+    this.#isUp = isUp;
+    this.#options.onState(isUp ? 'up' : 'down', reason);
+  }
+}
+
+async function openReadSession(options: EngineLinkOptions, signal: AbortSignal): Promise<PostgresSession> {
+  const { address, schema } = options;
+  const session = await openPrimarySession(address, 'read', signal);
+  try {
+    await schema.check(session);
+    await session.query({ text: `LISTEN ${escapeIdentifier(schema.channel)}` });
+    await awaitDurability(session);
+    return session;
+  } catch (error) {
+    session.destroy(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  }
+}

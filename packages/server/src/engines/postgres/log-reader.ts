@@ -1,0 +1,139 @@
+import { chainHash } from '../chain-hash.ts';
+import { EngineError } from '../engine-error.ts';
+import type { LoggedEntry, Position } from '../log-engine.ts';
+import type { LogSchema } from './log-schema.ts';
+import { checkHolds, positionOf, readTail } from './read-tail.ts';
+import type { PostgresSession, SessionQuery } from './postgres-session.ts';
+import type { SessionKeeper } from './session-keeper.ts';
+
+/** A chunk holds no more entries than this, however small they are. */
+const maxChunkEntries = 1_024;
+
+/** Reads the log on the session that its keeper holds, and waits while there is none. */
+export class LogReader {
+  readonly #schema: LogSchema;
+  readonly #keeper: SessionKeeper;
+  readonly #maxFollowBytes: number;
+  readonly #text: string;
+
+  constructor(schema: LogSchema, keeper: SessionKeeper, maxFollowBytes: number) {
+    this.#schema = schema;
+    this.#keeper = keeper;
+    this.#maxFollowBytes = maxFollowBytes;
+    this.#text = chunkStatement(schema);
+  }
+
+  /** A reading place in the log: hands out what follows `from` and checks it against the running hash. */
+  cursor(from: Position): LogCursor {
+    return new LogCursor(from, this.#schema, (at) => this.#chunkQuery(at));
+  }
+
+  /**
+   * What `ask` answers on the session, asked again on the next one for as long as sessions are lost under it. Errors of
+   * a session that stands come out.
+   */
+  async ask<Answer>(ask: (session: PostgresSession) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+    for (;;) {
+      const session = await this.#keeper.whenUp(signal);
+      try {
+        return await ask(session);
+      } catch (error) {
+        if (error instanceof EngineError) throw error;
+        if (session.lostBecause === undefined) {
+          // The database is there and refuses: it may answer to a session on the primary of now.
+          session.destroy(error instanceof Error ? error : new Error(String(error)));
+        }
+      }
+    }
+  }
+
+  #chunkQuery(at: Position): SessionQuery {
+    return { name: 'tenure_chunk', text: this.#text, values: [at.index, maxChunkEntries, this.#maxFollowBytes] };
+  }
+}
+
+/** Where one follower stands. */
+class LogCursor {
+  #at: Position;
+  /** The session on which the log was last seen to hold #at. */
+  #checkedOn: PostgresSession | undefined;
+  #hasSeenTail = false;
+  readonly #schema: LogSchema;
+  readonly #chunkQuery: (at: Position) => SessionQuery;
+
+  constructor(from: Position, schema: LogSchema, chunkQuery: (at: Position) => SessionQuery) {
+    this.#at = from;
+    this.#schema = schema;
+    this.#chunkQuery = chunkQuery;
+  }
+
+  /** Whether the last look saw nothing behind what it gave: without another hint there is no need to look again. */
+  get hasSeenTail(): boolean {
+    return this.#hasSeenTail;
+  }
+
+  /**
+   * An entry that somebody has told, if it follows directly: its running hash proves that the log from which it comes
+   * is the one that was read here.
+   */
+  take(told: LoggedEntry | undefined): readonly LoggedEntry[] | undefined {
+    if (told === undefined || told.position.index !== this.#at.index + 1) return undefined;
+    if (chainHash(this.#at.hash, told.bytes) !== told.position.hash) return undefined;
+    this.#at = told.position;
+    this.#hasSeenTail = true;
+    return [told];
+  }
+
+  /** The next entries; none at the end of the log. Throws EngineError `trimmed`, `diverged` or `damaged`. */
+  async next(session: PostgresSession): Promise<readonly LoggedEntry[]> {
+    if (this.#checkedOn !== session) {
+      await checkHolds(session, this.#schema, this.#at);
+      this.#checkedOn = session;
+    }
+    const rows = await session.query(this.#chunkQuery(this.#at));
+    const tailIndex = Number(rows[0]?.['tail']);
+    const chunk: LoggedEntry[] = [];
+    let at = this.#at;
+    for (const row of rows) {
+      if (row['index'] === null) break;
+      const bytes = row['bytes'] as Buffer;
+      const stored = positionOf(row['index'], row['hash']);
+      const hash = chainHash(at.hash, bytes);
+      // What is whole before it is handed out; the next look begins at the break.
+      if (stored.index !== at.index + 1 || stored.hash !== hash) break;
+      at = stored;
+      chunk.push({ position: at, bytes });
+    }
+    // No entry that fits where the head knows of some, or a head that went back: the check says which it is.
+    if (chunk.length === 0 && tailIndex !== at.index) throw await this.#broken(session, at);
+    this.#at = at;
+    this.#hasSeenTail = tailIndex === at.index;
+    return chunk;
+  }
+
+  async #broken(session: PostgresSession, at: Position): Promise<EngineError> {
+    await checkHolds(session, this.#schema, at);
+    const tail = await readTail(session, this.#schema);
+    const place = `entry ${at.index + 1} of ${this.#schema.entries}`;
+    const what = `${place} is missing or is not what was appended, and the log ends at ${tail.index}`;
+    return new EngineError('damaged', `${what}; restore the schema ${this.#schema.name} from a backup`);
+  }
+}
+
+/**
+ * Where the log ends, and the entries behind $1 that fit into $3 bytes, the first one whatever its size, all seen at
+ * one moment.
+ */
+function chunkStatement({ head, entries }: LogSchema): string {
+  return `SELECT head.index AS tail, chunk.index, chunk.hash, chunk.bytes
+    FROM (SELECT index FROM ${head} ORDER BY index DESC LIMIT 1) AS head
+    LEFT JOIN (
+      SELECT index, hash, bytes,
+        sum(octet_length(bytes)) OVER (ORDER BY index ROWS UNBOUNDED PRECEDING) AS through,
+        row_number() OVER (ORDER BY index) AS place
+      FROM (
+        SELECT index, hash, bytes FROM ${entries} WHERE index > $1 ORDER BY index LIMIT $2
+      ) AS next
+    ) AS chunk ON chunk.place = 1 OR chunk.through <= $3
+    ORDER BY chunk.index`;
+}

@@ -1,0 +1,80 @@
+import { EngineError } from '../engine-error.ts';
+
+export interface PostgresHost {
+  /** Host and port, as an operator knows them. */
+  readonly name: string;
+  /** An URL of this host alone, with the password: never printed. */
+  readonly url: string;
+}
+
+/** Where the log is kept: one database, on any of several hosts of which one is the primary. */
+export interface PostgresAddress {
+  readonly hosts: readonly PostgresHost[];
+  readonly database: string;
+}
+
+const shape = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
+/** What asks for the primary, which is the only server that a log can be kept on. */
+const primaryAttributes = new Set(['read-write', 'primary', 'any']);
+const defaultPort = '5432';
+
+/**
+ * Reads `postgres://user:password@host:port,host:port/database?options`. Throws EngineError `unusable` when it is none,
+ * with a message that does not hold the password.
+ */
+export function parsePostgresAddress(url: string): PostgresAddress {
+  const parts = shape.exec(url);
+  if (parts === null) throw unusable('it is not of the form postgres://user@host:port,host:port/database');
+  const [, credentials, hostList = '', path = '', query = ''] = parts;
+  const options = new URLSearchParams(query);
+  const attributes = options.get('target_session_attrs') ?? 'read-write';
+  if (!primaryAttributes.has(attributes)) {
+    throw unusable(`target_session_attrs=${attributes} asks for a standby; the log is kept on the primary: read-write`);
+  }
+  options.delete('target_session_attrs');
+  const hosts = hostsOf(hostList, options);
+  for (const name of ['host', 'port']) options.delete(name);
+  const user = userOf(credentials);
+  return {
+    database: decoded(path) || user || 'the default one',
+    hosts: hosts.map(({ host, port }) => {
+      const at = new URLSearchParams(options);
+      // A socket's folder cannot stand where a host's name does.
+      if (host.startsWith('/')) at.set('host', host);
+      const authority = host.startsWith('/') ? '' : host.includes(':') ? `[${host}]` : host;
+      const before = credentials === undefined ? '' : `${credentials}@`;
+      const behind = at.size === 0 ? '' : `?${at.toString()}`;
+      const place = host.startsWith('/') ? `${before}localhost:${port}` : `${before}${authority}:${port}`;
+      return { name: `${host}:${port}`, url: `postgres://${place}/${path}${behind}` };
+    }),
+  };
+}
+
+function hostsOf(list: string, options: URLSearchParams): { host: string; port: string }[] {
+  const ports = (options.get('port') ?? '').split(',');
+  const names = options.get('host')?.split(',') ?? list.split(',');
+  return names.map((name, at) => {
+    const match = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]*))(?::(\d*))?$/.exec(name);
+    if (match === null) throw unusable(`'${name}' is no host or host:port`);
+    const host = decoded(match[1] ?? match[2] ?? '') || 'localhost';
+    const port = match[3] || ports[at] || ports[0] || defaultPort;
+    if (!/^\d+$/.test(port) || Number(port) < 1 || Number(port) > 65_535) throw unusable(`'${port}' is no port`);
+    return { host, port };
+  });
+}
+
+function userOf(credentials: string | undefined): string {
+  return decoded((credentials ?? '').split(':')[0] ?? '');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw unusable('it holds a % that is not followed by two hex digits');
+  }
+}
+
+function unusable(why: string): EngineError {
+  return new EngineError('unusable', `the address of the PostgreSQL engine cannot be used: ${why}`);
+}

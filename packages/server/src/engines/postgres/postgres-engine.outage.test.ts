@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { logStart, nextPosition } from '../chain-hash.ts';
+import { chunksOf, entry, readBehind, readSnapshot, texts } from '../testing/engine-case.ts';
+import { FollowedLog } from './testing/followed-log.ts';
+import { OpenedEngines } from './testing/opened-engines.ts';
+import { PersistentWriter } from './testing/persistent-writer.ts';
+import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { TcpProxy } from './testing/tcp-proxy.ts';
+
+describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', () => {
+  let cluster: PostgresCluster;
+  let proxy: TcpProxy;
+  const opened = new OpenedEngines();
+  beforeAll(async () => {
+    cluster = await PostgresCluster.create();
+    proxy = await TcpProxy.before(cluster.port);
+  });
+  afterEach(async () => {
+    proxy.restore();
+    await opened.closeAll();
+  });
+  afterAll(async () => {
+    await proxy?.close();
+    await cluster?.dispose();
+  });
+
+  const proxied = (schema: string): { url: string; schema: string } => {
+    return { url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`, schema };
+  };
+
+  test('an append whose answer is cut off after the commit is unknown, and found where it was written', async () => {
+    const { engine } = await opened.open(proxied('answer_lost'));
+    let tail = logStart;
+    for (let round = 0; round < 20; round++) {
+      const text = `marked entry ${round}`;
+      const cut = proxy.cutBeforeAnswerTo(text);
+      await assert.rejects(engine.append([entry(text)], tail), { name: 'EngineError', code: 'unknown' });
+      await cut;
+      const expected = nextPosition(tail, entry(text));
+      assert.deepEqual(await engine.tail(), expected);
+      assert.deepEqual(texts(await readBehind(engine, tail, 1)), [text]);
+      await assert.rejects(engine.append([entry(text)], tail), { code: 'conflict', tail: expected });
+      tail = expected;
+    }
+  });
+
+  test('an append that waited when its connection was cut has come to nothing once the tail is told', async () => {
+    const { engine } = await opened.open(proxied('still_waiting'));
+    const one = await engine.append([entry('one')], logStart);
+    const blocker = cluster.query('BEGIN; SELECT FROM still_waiting.head FOR UPDATE; SELECT pg_sleep(4); COMMIT');
+    const isHeld = `SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
+    while ((await cluster.query(isHeld)).length === 0);
+    const out = assert.rejects(engine.append([entry('two')], one), { code: 'unknown' });
+    const isWaiting =
+      "SELECT FROM pg_stat_activity WHERE application_name ~ '^tenure append' AND wait_event_type = 'Lock'";
+    while ((await cluster.query(isWaiting)).length === 0);
+    proxy.cut();
+    await out;
+    assert.deepEqual(await engine.tail(), one);
+    assert.deepEqual(await cluster.query(isWaiting), []);
+    assert.equal(
+      (await cluster.query(isHeld)).length,
+      1,
+      'the tail was told while the append could still have gone on',
+    );
+    await engine.append([entry('other')], one);
+    await blocker;
+    assert.deepEqual(texts(await readBehind(engine, logStart, 2)), ['one', 'other']);
+  });
+
+  test('an append whose answer is lost without a trace is given up as unknown', async () => {
+    const { engine } = await opened.open(proxied('no_trace'));
+    const lost = proxy.loseAnswerTo('marked entry');
+    await assert.rejects(engine.append([entry('marked entry')], logStart), { code: 'unknown' });
+    await lost;
+    assert.deepEqual(texts(await readBehind(engine, logStart, 1)), ['marked entry']);
+  });
+
+  test('an append that the database refuses is unavailable, with the reason, and has written nothing', async () => {
+    const { engine } = await opened.open({ url: cluster.url(), schema: 'refuses' });
+    await cluster.query(`CREATE FUNCTION refuses.no() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'the quota of this user is used up'; END $$;
+      CREATE TRIGGER no BEFORE INSERT ON refuses.entries EXECUTE FUNCTION refuses.no()`);
+    const message = /the quota of this user is used up/;
+    await assert.rejects(engine.append([entry('x')], logStart), { code: 'unavailable', message });
+    assert.deepEqual(await engine.tail(), logStart);
+    await cluster.query('DROP TRIGGER no ON refuses.entries');
+    assert.equal((await engine.append([entry('x')], logStart)).index, 1);
+  });
+
+  test('under cut connections every acknowledged entry is there once, in order, for followers too', async () => {
+    const { engine: writing } = await opened.open(proxied('cuts'));
+    const { engine: following, states } = await opened.open(proxied('cuts'));
+    const writer = new PersistentWriter(writing);
+    const followed = new FollowedLog(following);
+    const written = writer.run();
+    for (let round = 1; round <= 20; round++) {
+      await followed.reached(25 * round);
+      proxy.cut();
+    }
+    writer.stop();
+    await written;
+    const seen = await followed.until(writer.acknowledged.length);
+    assert.deepEqual(texts(seen), writer.acknowledged);
+    assert.deepEqual(seen.at(-1)?.position, writer.tail);
+    assert.ok(states.filter((state) => state === 'up').length >= 5, `${states.length} changes of state`);
+  });
+
+  test('each backend of an engine can be terminated under load', async () => {
+    const schema = 'terminated';
+    const { engine } = await opened.open({ url: cluster.url(), schema });
+    const writer = new PersistentWriter(engine);
+    const followed = new FollowedLog(engine);
+    const written = writer.run();
+    for (let round = 0; round < 15; round++) {
+      await followed.reached(20 * round);
+      await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ $1`, [
+        round % 2 === 0 ? '^tenure append' : '^tenure read',
+      ]);
+    }
+    writer.stop();
+    await written;
+    assert.deepEqual(texts(await followed.until(writer.acknowledged.length)), writer.acknowledged);
+  });
+
+  test('an immediate shutdown and restart under load loses nothing acknowledged and doubles nothing', async () => {
+    const { engine, reached } = await opened.open({ url: cluster.url(), schema: 'crashes' });
+    const writer = new PersistentWriter(engine);
+    const followed = new FollowedLog(engine);
+    const written = writer.run();
+    for (let round = 0; round < 3; round++) {
+      await followed.reached(50 * (round + 1));
+      await cluster.stop('immediate');
+      assert.ok((await reached('down')).length > 0);
+      await assert.rejects(engine.tail(), { code: 'unavailable' });
+      await assert.rejects(engine.saveSnapshot(logStart, chunksOf('x')), { code: 'unavailable' });
+      await cluster.start();
+      await reached('up');
+    }
+    writer.stop();
+    await written;
+    assert.deepEqual(texts(await followed.until(writer.acknowledged.length)), writer.acknowledged);
+    await engine.saveSnapshot(writer.tail, chunksOf('state'));
+    assert.deepEqual(await readSnapshot(engine), { index: writer.tail.index, chunks: ['state'] });
+  });
+
+  test('a silent network is noticed: the append out is unknown, the next unavailable, and all comes back', async () => {
+    const { engine, reached } = await opened.open(proxied('silent'));
+    const one = await engine.append([entry('one')], logStart);
+    const follower = engine.follow(one, new AbortController().signal)[Symbol.asyncIterator]();
+    const waiting = follower.next();
+    proxy.silence();
+    await assert.rejects(engine.append([entry('two')], one), { code: 'unknown' });
+    await assert.rejects(engine.append([entry('two')], one), { code: 'unavailable' });
+    assert.match(await reached('down'), /./);
+    proxy.restore();
+    assert.deepEqual(await engine.tail(), one);
+    await engine.append([entry('two again')], one);
+    assert.deepEqual(texts((await waiting).value ?? []), ['two again']);
+    await follower.return?.();
+  });
+
+  test('an append that waits long for the database is waited for', async () => {
+    const { engine } = await opened.open({ url: cluster.url(), schema: 'patience' });
+    const blocker = cluster.query('BEGIN; LOCK TABLE patience.head; SELECT pg_sleep(6); COMMIT');
+    while ((await cluster.query(`SELECT FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted`)).length === 0);
+    const began = performance.now();
+    const end = await engine.append([entry('one')], logStart);
+    assert.ok(performance.now() - began > 3_000);
+    assert.equal(end.index, 1);
+    await blocker;
+  });
+
+  test('closing does not wait for a database that is away', async () => {
+    const { engine, reached } = await opened.open(proxied('closed'));
+    const follower = engine.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
+    const ended = assert.rejects(follower.next() as Promise<unknown>, { code: 'closed' });
+    proxy.silence();
+    const out = assert.rejects(engine.append([entry('x')], logStart), { name: 'EngineError' });
+    await reached('down');
+    await engine.close();
+    await ended;
+    await out;
+  });
+});

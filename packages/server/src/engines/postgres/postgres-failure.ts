@@ -1,0 +1,66 @@
+import { EngineError } from '../engine-error.ts';
+
+/** What the database's own error codes ask of the operator. Others are passed on in the database's words. */
+const advice: Readonly<Record<string, string>> = {
+  '28P01': 'the password was refused: set the right one in the URL, in PGPASSWORD or in ~/.pgpass',
+  '28000': 'the server does not let this user in: see pg_hba.conf and the name of the user',
+  '3D000': 'make the database with createdb, or name the right one in the URL',
+  '42501': 'the user lacks a right: let him own the schema of the log, or grant him what he needs there',
+  '42P01': 'a table of the log is gone: restore the schema from a backup, or remove it to begin with an empty log',
+  '3F000': 'the schema of the log is gone: restore it from a backup, or restart to begin with an empty log',
+  '53100': 'the disk of the database is full',
+  '53300': 'the database has no connection left: each Tenure server holds up to four',
+  '57P03': 'the database is starting or stopping',
+  '25006': 'the server is read-only: it is a standby, or default_transaction_read_only is set',
+};
+
+/** An error that the database itself sent has its SQLSTATE; one of the network has none. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+const noPassword = 'put it in the URL, in PGPASSWORD or in ~/.pgpass';
+
+/** The driver's words where it has no password to send. */
+function asksForPassword(error: unknown): boolean {
+  return error instanceof Error && /client password must be/.test(error.message);
+}
+
+/** The error in one line, with what helps. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(describeFailure).join('; ');
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  if (asksForPassword(error)) return `the database asks for a password (${noPassword})`;
+  const help = advice[sqlStateOf(error) ?? ''];
+  return help === undefined ? message : `${message} (${help})`;
+}
+
+/** The database cannot be asked now, and what was wanted has certainly not been done. */
+export function unavailable(what: string, cause: unknown): EngineError {
+  return new EngineError('unavailable', `${what}: ${describeFailure(cause)}`, { cause });
+}
+
+/** Classes and codes that waiting does not cure: authorization, an unknown database, a lack of rights. */
+const permanent = /^(28|3D|42)/;
+
+function isForGood(cause: unknown): boolean {
+  return permanent.test(sqlStateOf(cause) ?? '') || asksForPassword(cause);
+}
+
+/** Why the engine cannot be opened: `unusable` if every host refuses for good, otherwise `unavailable`. */
+export function openingRefused(error: unknown): EngineError {
+  if (error instanceof EngineError) return error;
+  const causes = causesOf(error);
+  const isPermanent = causes.length > 0 && causes.every(isForGood);
+  const message = `the log in PostgreSQL cannot be opened: ${describeFailure(error)}`;
+  const isSilent = causes.every((cause) => sqlStateOf(cause) === undefined) && !isPermanent;
+  const help = isSilent ? '; start the database, or give its right address with --engine' : '';
+  return new EngineError(isPermanent ? 'unusable' : 'unavailable', message + help, { cause: error });
+}
+
+/** The errors that an error stands for, of several hosts perhaps. */
+export function causesOf(error: unknown): readonly unknown[] {
+  if (sqlStateOf(error) !== undefined || !(error instanceof Error)) return [error];
+  return error.cause instanceof AggregateError ? error.cause.errors : [error.cause];
+}

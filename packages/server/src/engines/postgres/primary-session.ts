@@ -1,0 +1,105 @@
+import type { PostgresAddress, PostgresHost } from './postgres-address.ts';
+import { describeFailure } from './postgres-failure.ts';
+import { PostgresSession } from './postgres-session.ts';
+
+/**
+ * What the log needs of its sessions, whatever the role, the database or the server has as its default. Nothing may end
+ * a statement but its end: a commit that is cancelled while it waits for its standby stands on the primary alone, and
+ * is seen by all. The database drops a client that is silent, so that nothing stays locked by a machine that is gone.
+ */
+const settings = {
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+  transaction_timeout: '0',
+  client_connection_check_interval: '0',
+  default_transaction_isolation: 'read committed',
+  client_min_messages: 'warning',
+  bytea_output: 'hex',
+  // The one row that moves leaves dead versions behind while a backup holds them; its index finds the live one.
+  enable_seqscan: 'off',
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '15000',
+};
+
+/**
+ * Settings that this version of the database does not know are left out. A commit may wait for as little as the
+ * operator wants, but not for nothing at all.
+ */
+const applySettings = `SELECT set_config(wanted.name, wanted.value, false)
+  FROM unnest($1::text[], $2::text[]) AS wanted(name, value) JOIN pg_settings USING (name)
+  UNION ALL
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+
+/** A host that has not answered for this long is still waited for, but the next one is tried beside it. */
+const hostStaggerMs = 250;
+
+/**
+ * A session on a host that takes writes, tried in the order of the URL; a host that is silent does not hold up the
+ * others. Rejects, when there is none, with an error that says of each host what is wrong with it, and with the causes.
+ */
+export async function openPrimarySession(
+  address: PostgresAddress,
+  purpose: string,
+  signal: AbortSignal,
+): Promise<PostgresSession> {
+  const found = new AbortController();
+  const giveUp = (): void => found.abort(signal.reason);
+  signal.addEventListener('abort', giveUp);
+  const tries: Promise<PostgresSession>[] = [];
+  try {
+    for (const host of address.hosts) {
+      tries.push(openOn(host, purpose, found.signal));
+      if (tries.length < address.hosts.length && (await isOpenSoon(tries))) break;
+    }
+    const session = await Promise.any(tries);
+    for (const other of tries)
+      void other.then(
+        (late) => late === session || late.destroy(notNeeded),
+        () => undefined,
+      );
+    return session;
+  } catch (error) {
+    const causes: unknown[] = error instanceof AggregateError ? error.errors : [error];
+    const words = causes.map((cause, at) => `${address.hosts[at]?.name}: ${describeFailure(cause)}`);
+    throw new Error(words.join('; '), { cause: error });
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+    found.abort(notNeeded);
+  }
+}
+
+const notNeeded = new Error('another host is the primary');
+
+/** Whether one of the tries has come to a session; waits while the last one may still do so soon. */
+async function isOpenSoon(tries: readonly Promise<PostgresSession>[]): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, hostStaggerMs, false)));
+  const lastFailed = tries.at(-1)?.then(
+    () => true,
+    () => false,
+  );
+  const anyOpen = Promise.any(tries).then(
+    () => true,
+    () => false,
+  );
+  try {
+    return await Promise.race([late, lastFailed ?? late, anyOpen]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function openOn(host: PostgresHost, purpose: string, signal: AbortSignal): Promise<PostgresSession> {
+  const session = await PostgresSession.connectToPrimary(host, purpose, signal);
+  try {
+    await session.query({ text: applySettings, values: [Object.keys(settings), Object.values(settings)] });
+    return session;
+  } catch (error) {
+    session.destroy(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { logStart } from '../chain-hash.ts';
+import type { LogEngine, Position } from '../log-engine.ts';
+import { chunksOf, entries, entry, readChunks, readSnapshot } from '../testing/engine-case.ts';
+import { OpenedEngines } from './testing/opened-engines.ts';
+import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+
+describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  let schemas = 0;
+  const opened = new OpenedEngines();
+  beforeAll(async () => {
+    cluster = await PostgresCluster.create();
+  });
+  afterEach(() => opened.closeAll());
+  afterAll(() => cluster?.dispose());
+
+  async function newLog(): Promise<{ engine: LogEngine; schema: string; tail: Position }> {
+    const schema = `snapshots_${++schemas}`;
+    const { engine } = await opened.open({ url: cluster.url(), schema });
+    return { engine, schema, tail: await engine.append(entries(10, 100), logStart) };
+  }
+
+  const rowsOf = async (schema: string): Promise<unknown> =>
+    (
+      await cluster.query(`SELECT (SELECT count(*)::int FROM ${schema}.snapshots) AS snapshots,
+      (SELECT count(*)::int FROM ${schema}.snapshot_chunks) AS chunks`)
+    )[0];
+
+  test('rows hold a MiB at most, and a chunk comes back as it was saved', async () => {
+    const { engine, schema, tail } = await newLog();
+    const sizes = [0, 1, 1024 * 1024, 1024 * 1024 + 1, 5_000_000];
+    await engine.saveSnapshot(tail, chunksOf(...sizes.map((size) => Buffer.alloc(size, `chunk ${size}`))));
+    const loaded = await engine.loadSnapshot();
+    const read: number[] = [];
+    for await (const chunk of loaded!.chunks) read.push(chunk.length);
+    assert.deepEqual(read, sizes);
+    const largest = `SELECT max(octet_length(bytes))::int AS bytes FROM ${schema}.snapshot_chunks`;
+    assert.deepEqual(await cluster.query(largest), [{ bytes: 1024 * 1024 }]);
+  });
+
+  test('the newest and the one before it are kept, so that who reads the old one comes to its end', async () => {
+    const { engine, schema, tail } = await newLog();
+    await engine.saveSnapshot(logStart, chunksOf('first', 'of two'));
+    const first = await engine.loadSnapshot();
+    await engine.saveSnapshot(tail, chunksOf('second'));
+    assert.deepEqual(await readChunks(first!.chunks), ['first', 'of two']);
+    const second = await engine.loadSnapshot();
+    for (const text of ['third', 'fourth']) await engine.saveSnapshot(tail, chunksOf(text));
+    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 2 });
+    await assert.rejects(readChunks(second!.chunks), { code: 'unavailable', message: /replaced.*load the newest/ });
+    assert.deepEqual(await readSnapshot(engine), { index: 10, chunks: ['fourth'] });
+  });
+
+  test('a snapshot whose writer was lost is never seen, and goes with the next', async () => {
+    const { engine, schema, tail } = await newLog();
+    const { engine: other } = await opened.open({ url: cluster.url(), schema });
+    let enterSecond = (): void => undefined;
+    const secondBegan = new Promise<void>((resolve) => (enterSecond = resolve));
+    let letGo = (): void => undefined;
+    const mayEnd = new Promise<void>((resolve) => (letGo = resolve));
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield entry('slow');
+      enterSecond();
+      await mayEnd;
+      yield entry('and whole');
+    }
+    const saving = engine.saveSnapshot(tail, slow());
+    await secondBegan;
+    await other.saveSnapshot(logStart, chunksOf('quick'));
+    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 2 });
+    letGo();
+    await saving;
+    assert.deepEqual(await readSnapshot(other), { index: 10, chunks: ['slow', 'and whole'] });
+
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield entry('lost');
+      await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'store'`);
+      yield entry('never written');
+    }
+    await assert.rejects(engine.saveSnapshot(tail, broken()), { code: 'unavailable' });
+    assert.deepEqual(await readSnapshot(other), { index: 10, chunks: ['slow', 'and whole'] });
+    assert.deepEqual(await rowsOf(schema), { snapshots: 3, chunks: 4 });
+    await other.saveSnapshot(tail, chunksOf('next'));
+    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 3 });
+  });
+
+  test('a snapshot that was changed by hand is refused as damaged', async () => {
+    const { engine, schema, tail } = await newLog();
+    const damage = [
+      `DELETE FROM ${schema}.snapshot_chunks WHERE bytes = 'two'`,
+      `UPDATE ${schema}.snapshot_chunks SET bytes = 'other' WHERE bytes = 'two'`,
+      `UPDATE ${schema}.snapshot_chunks SET is_continued = true WHERE bytes = 'one'`,
+    ];
+    for (const statement of damage) {
+      await engine.saveSnapshot(tail, chunksOf('one', 'two', 'three'));
+      await cluster.query(statement);
+      const loaded = await engine.loadSnapshot();
+      await assert.rejects(readChunks(loaded!.chunks), { code: 'damaged', message: /entry 10 .*backup/ }, statement);
+      await cluster.query(`DELETE FROM ${schema}.snapshot_chunks; DELETE FROM ${schema}.snapshots`);
+    }
+  });
+
+  test('a load goes on where it was when the connection is lost under it', async () => {
+    const { engine, tail } = await newLog();
+    await engine.saveSnapshot(tail, chunksOf('one', 'two', 'three'));
+    const loaded = await engine.loadSnapshot();
+    const read: string[] = [];
+    for await (const chunk of loaded!.chunks) {
+      read.push(Buffer.from(chunk).toString());
+      await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'read'`);
+    }
+    assert.deepEqual(read, ['one', 'two', 'three']);
+  });
+
+  test('trimming removes many entries in slices, and what an interrupted trim left over', async () => {
+    const { engine, schema, tail } = await newLog();
+    const end = await engine.append(entries(5_000, 10), tail);
+    await engine.saveSnapshot(end, chunksOf('state'));
+    await cluster.query(`CREATE TABLE ${schema}_slices (removed bigint)`);
+    await cluster.query(`CREATE FUNCTION ${schema}_slice() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN INSERT INTO ${schema}_slices SELECT count(*) FROM removed; RETURN NULL; END $$`);
+    await cluster.query(`CREATE TRIGGER slice AFTER DELETE ON ${schema}.entries REFERENCING OLD TABLE AS removed
+      FOR EACH STATEMENT EXECUTE FUNCTION ${schema}_slice()`);
+    // As if a server had moved the beginning of the log and died then.
+    await cluster.query(`UPDATE ${schema}.head SET trimmed_index = 2000,
+      trimmed_hash = (SELECT hash FROM ${schema}.entries WHERE index = 2000)`);
+    await engine.trim(1_000);
+    assert.deepEqual(await cluster.query(`SELECT min(index)::int AS first FROM ${schema}.entries`), [{ first: 2001 }]);
+    await engine.trim(end.index);
+    assert.deepEqual(await cluster.query(`SELECT count(*)::int AS left FROM ${schema}.entries`), [{ left: 0 }]);
+    const [slices] = await cluster.query(
+      `SELECT max(removed)::int AS most, sum(removed)::int AS all FROM ${schema}_slices`,
+    );
+    assert.deepEqual(slices, { most: 1024, all: 5010 });
+  });
+
+  test('the log is measured in the database when the engine is opened', async () => {
+    const { engine, schema, tail } = await newLog();
+    await engine.append(entries(4, 500_000), tail);
+    await engine.close();
+    const { engine: again } = await opened.open({ url: cluster.url(), schema });
+    assert.ok(again.sizeBytes() > 2_000_000 && again.sizeBytes() < 4_000_000, `${again.sizeBytes()} bytes`);
+  });
+});

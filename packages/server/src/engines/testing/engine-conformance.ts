@@ -1,0 +1,13 @@
+import { appendCases } from './append-cases.ts';
+import type { EngineCase } from './engine-case.ts';
+import { followCases } from './follow-cases.ts';
+import { snapshotCases } from './snapshot-cases.ts';
+
+/**
+ * Every sentence of the contract in log-engine.ts as a case that any engine must pass. The cases know no test runner:
+ * whoever writes an engine loops over them with his own, a fresh log for each.
+ */
+export function engineConformance(engine: { readonly isDurable: boolean }): readonly EngineCase[] {
+  const cases = [...appendCases, ...followCases, ...snapshotCases];
+  return cases.filter((one) => engine.isDurable || one.needsDurability === undefined);
+}

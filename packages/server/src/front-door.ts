@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { formatHttpUrl } from './config/listen-url.ts';
+import type { ServerConfig } from './config/server-config.ts';
+import { ClusterService } from './grpc/cluster-service.ts';
+import { CurrentReplies } from './grpc/current-replies.ts';
+import { HealthService } from './grpc/health-service.ts';
+import type { Identity } from './grpc/identity.ts';
+import { KvService } from './grpc/kv-service.ts';
+import { LeaseService } from './grpc/lease-service.ts';
+import { LeaderRequirement } from './grpc/leader-requirement.ts';
+import { MaintenanceService } from './grpc/maintenance-service.ts';
+import { QuotaGuard } from './grpc/quota-guard.ts';
+import { createRoutes, type LeaderOnly } from './grpc/routes.ts';
+import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
+import type { MethodHandler } from './grpc/transport/transport.ts';
+import { WatchService } from './grpc/watch/watch-service.ts';
+import type { LeaseDesk } from './leadership/lease-desk.ts';
+import type { LeaseKeeper } from './leadership/lease-keeper.ts';
+import type { Logger } from './logging/logger.ts';
+import type { ClusterReach } from './peer/cluster-reach.ts';
+import type { ReplicaAccess } from './replica/replica-access.ts';
+
+/** gRPC's own bytes beside the largest request, as etcd grants them. */
+const grpcOverheadBytes = 512 * 1024;
+
+export interface FrontDoorOptions {
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly desk: LeaseDesk;
+  /** On the server that leads. Throws on another. */
+  readonly keeper: () => LeaseKeeper;
+  /** The member that leads, as far as this server knows; 0n while nobody does. */
+  readonly leaderId: () => bigint;
+  /** Whom this server reaches. Without it, it is the only one, and leads. */
+  readonly reach?: ClusterReach;
+  readonly leaderOnly?: LeaderOnly;
+  readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Paths beside etcd's API. */
+  readonly ownRoutes?: ReadonlyMap<string, MethodHandler>;
+}
+
+/** Everything between the sockets and the replica: the services, their routes, and the transport that serves them. */
+export interface FrontDoor {
+  readonly transport: Transport;
+  readonly watch: WatchService;
+  readonly routes: ReadonlyMap<string, MethodHandler>;
+  /** What clients require of this server by metadata. */
+  readonly requirement: LeaderRequirement;
+}
+
+export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
+  const {
+    config,
+    log,
+    replica,
+    identity,
+    desk,
+    keeper,
+    leaderId,
+    reach,
+    leaderOnly,
+    onHttp1,
+    ownRoutes = new Map(),
+  } = options;
+  const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
+  const { state } = replica;
+  const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
+  const watch = new WatchService({
+    history: state.history,
+    headerPrefix: identity.headerPrefix,
+    raftTerm: () => state.epoch,
+    progressNotifyIntervalMs: watchProgressNotifyIntervalMs,
+    maxRequestBytes,
+  });
+  const etcdRoutes = createRoutes(
+    {
+      kv: new KvService({ replica, identity, quota, maxRequestBytes, maxTxnOps }),
+      lease: new LeaseService({ replica, desk, keeper, identity, quota, minLeaseTtlMs }),
+      watch,
+      maintenance: new MaintenanceService({
+        replica,
+        identity,
+        quotaBytes: quotaBackendBytes,
+        leaderId,
+        logIndex: () => reach?.logIndex ?? replica.position.index,
+        problem: () => reach?.problem,
+      }),
+      cluster: new ClusterService(replica, identity, (id) => reach?.isUnreachable(id) ?? false),
+      health: new HealthService(),
+    },
+    leaderOnly,
+  );
+  const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
+  const current = new CurrentReplies(() => replica.linearize());
+  const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
+  const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
+  return { transport: createHttp2Transport({ routes, onHttp1, log, limits }), watch, routes, requirement };
+}
+
+/** Listens at every configured address. Resolves with the URLs, with the ports that were bound. */
+export async function listenAt(transport: Transport, config: ServerConfig): Promise<readonly string[]> {
+  const urls: string[] = [];
+  for (const { host, port } of config.listenClientUrls) {
+    const address = await transport.listen(host, port);
+    urls.push(formatHttpUrl({ host, port: address.port }));
+  }
+  return urls;
+}

@@ -1,0 +1,32 @@
+import type { Member } from '@tenure/core';
+import { encodeFramed, etcdserverpb } from '@tenure/protocol';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { headerMessage } from './header-message.ts';
+import type { Identity } from './identity.ts';
+
+/** A member as the replies of the Cluster service have it. */
+export function memberMessage(member: Member, isUnreachable: (id: bigint) => boolean) {
+  const { id, name, clientUrls } = member;
+  return { ID: id, name, clientURLs: [...clientUrls], unreachable: isUnreachable(id) };
+}
+
+/** etcd's Cluster service: the servers that have registered themselves. */
+export class ClusterService {
+  readonly #replica: ReplicaAccess;
+  readonly #identity: Identity;
+  readonly #isUnreachable: (id: bigint) => boolean;
+
+  constructor(replica: ReplicaAccess, identity: Identity, isUnreachable: (id: bigint) => boolean) {
+    this.#replica = replica;
+    this.#identity = identity;
+    this.#isUnreachable = isUnreachable;
+  }
+
+  memberList(): Buffer {
+    const { state } = this.#replica;
+    return encodeFramed(etcdserverpb.MemberListResponseSchema, {
+      header: headerMessage(this.#identity, state.currentRevision, state.epoch),
+      members: state.members.map((member) => memberMessage(member, this.#isUnreachable)),
+    });
+  }
+}

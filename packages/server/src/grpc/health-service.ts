@@ -1,0 +1,37 @@
+import { decodeMessage, encodeFramed, healthpb } from '@tenure/protocol';
+import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+
+const watchedServices = new Set(['', 'etcdserverpb.KV', 'etcdserverpb.Watch', 'etcdserverpb.Lease']);
+
+/** grpc.health.v1: Check answers SERVING while the server runs; a server that stops answers nothing at all. */
+export class HealthService {
+  check(request: Buffer): Buffer {
+    const { service } = decodeMessage(healthpb.HealthCheckRequestSchema, request);
+    if (!watchedServices.has(service)) throw new GrpcStatus(GrpcCode.notFound, 'unknown service');
+    return servingMessage();
+  }
+
+  /** Sends the state now and whenever it changes; it changes only by the end of the stream. */
+  async watch(
+    request: Buffer,
+    call: { readonly signal: AbortSignal },
+    send: (framed: Buffer) => Promise<void>,
+  ): Promise<void> {
+    const { service } = decodeMessage(healthpb.HealthCheckRequestSchema, request);
+    await send(watchedServices.has(service) ? servingMessage() : unknownMessage());
+    if (call.signal.aborted) return;
+    await new Promise<void>((resolve) => call.signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+}
+
+function servingMessage(): Buffer {
+  return encodeFramed(healthpb.HealthCheckResponseSchema, {
+    status: healthpb.HealthCheckResponse_ServingStatus.SERVING,
+  });
+}
+
+function unknownMessage(): Buffer {
+  return encodeFramed(healthpb.HealthCheckResponseSchema, {
+    status: healthpb.HealthCheckResponse_ServingStatus.SERVICE_UNKNOWN,
+  });
+}

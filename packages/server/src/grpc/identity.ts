@@ -1,0 +1,9 @@
+import type { ResponseHeaderPrefix } from '@tenure/protocol';
+
+/** Who answers: fixed once the server has registered itself. */
+export interface Identity {
+  readonly clusterId: bigint;
+  readonly memberId: bigint;
+  /** Both of them, as the header of every response begins. */
+  readonly headerPrefix: ResponseHeaderPrefix;
+}

@@ -1,0 +1,143 @@
+import type { CommandResponse, DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest } from '@tenure/core';
+import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnlyTxn } from '@tenure/core';
+import {
+  decodeDeleteRangeRequest,
+  decodeMessage,
+  decodePutRequest,
+  decodeRangeRequest,
+  decodeTxnRequest,
+  encodeDeleteRangeResponse,
+  encodePutResponse,
+  encodeRangeResponse,
+  encodeTxnResponse,
+  etcdserverpb,
+  encodeFramed,
+} from '@tenure/protocol';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { headerMessage } from './header-message.ts';
+import type { Identity } from './identity.ts';
+import { mayPut, type QuotaGuard } from './quota-guard.ts';
+import { responseHeader } from './response-header.ts';
+import { statusNamed, statusOfCoreError } from './status-of.ts';
+
+export interface KvServiceOptions {
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly quota: QuotaGuard;
+  readonly maxRequestBytes: number;
+  readonly maxTxnOps: number;
+}
+
+/**
+ * etcd's KV service: decode, check, propose or read, encode. Requests go to the log as the bytes they came in. On an
+ * engine with one server a linearizable read is a read of memory: what was acknowledged has been applied here.
+ */
+export class KvService {
+  readonly #options: KvServiceOptions;
+
+  constructor(options: KvServiceOptions) {
+    this.#options = options;
+  }
+
+  range(request: Buffer): Buffer | Promise<Buffer> {
+    const range = decodeRangeRequest(request);
+    const refused = checkRange(range);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    const caughtUp = range.serializable ? undefined : this.#options.replica.linearize();
+    return caughtUp === undefined ? this.#read(range) : caughtUp.then(() => this.#read(range));
+  }
+
+  #read(range: RangeRequest): Buffer {
+    const { replica, identity } = this.#options;
+    const result = replica.state.range(range);
+    if ('kind' in result) throw statusOfCoreError(result);
+    return encodeRangeResponse(responseHeader(identity, replica.state.currentRevision, replica.state.epoch), result);
+  }
+
+  put(request: Buffer): Promise<Buffer> {
+    const put: PutRequest = decodePutRequest(request);
+    const refused = checkPut(put);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    const full = this.#admit(request, true);
+    return full ?? this.#options.replica.propose({ kind: 'put', put }, request).then(this.#putAnswer);
+  }
+
+  deleteRange(request: Buffer): Promise<Buffer> {
+    const deleteRange: DeleteRangeRequest = decodeDeleteRangeRequest(request);
+    const refused = checkDeleteRange(deleteRange);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    this.#checkSize(request);
+    return this.#options.replica.propose({ kind: 'deleteRange', deleteRange }, request).then(this.#deleteAnswer);
+  }
+
+  txn(request: Buffer): Buffer | Promise<Buffer> {
+    const { replica, maxTxnOps } = this.#options;
+    const txn: TxnRequest = decodeTxnRequest(request);
+    const refused = checkTxn(txn, maxTxnOps);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    if (isReadOnlyTxn(txn)) {
+      const caughtUp = replica.linearize();
+      return caughtUp === undefined ? this.#readTxn(txn) : caughtUp.then(() => this.#readTxn(txn));
+    }
+    const full = this.#admit(request, mayPut(txn));
+    return full ?? replica.propose({ kind: 'txn', txn }, request).then(this.#txnAnswer);
+  }
+
+  /** A transaction that cannot write is a read: it needs no entry. */
+  #readTxn(txn: TxnRequest): Buffer {
+    const { replica, identity } = this.#options;
+    const result = replica.state.readTxn(txn);
+    if ('kind' in result) throw statusOfCoreError(result);
+    return encodeTxnResponse(responseHeader(identity, replica.state.currentRevision, replica.state.epoch), result);
+  }
+
+  async compact(request: Buffer): Promise<Buffer> {
+    const { replica, identity } = this.#options;
+    const { revision } = decodeMessage(etcdserverpb.CompactionRequestSchema, request);
+    const response = await replica.propose({ kind: 'compact', revision: toSafeNumber(revision) });
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    const header = headerMessage(identity, response.kind === 'compact' ? response.revision : 0, replica.state.epoch);
+    return encodeFramed(etcdserverpb.CompactionResponseSchema, { header });
+  }
+
+  /** A promise that rejects if there is no space for the request; see QuotaGuard.admit. */
+  #admit(request: Buffer, grows: boolean): Promise<never> | undefined {
+    this.#checkSize(request);
+    return grows ? this.#options.quota.admit(request.length) : undefined;
+  }
+
+  #checkSize(request: Buffer): void {
+    if (request.length > this.#options.maxRequestBytes) throw statusNamed('RequestTooLarge');
+  }
+
+  // Made once, so that a request allocates no closure for its answer.
+  readonly #putAnswer = (response: CommandResponse): Buffer => {
+    if (response.kind !== 'put') throw refusal(response);
+    const { identity, replica } = this.#options;
+    return encodePutResponse(responseHeader(identity, response.revision, replica.state.epoch), response.put);
+  };
+
+  readonly #deleteAnswer = (response: CommandResponse): Buffer => {
+    if (response.kind !== 'deleteRange') throw refusal(response);
+    const { identity, replica } = this.#options;
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    return encodeDeleteRangeResponse(header, response.deleteRange);
+  };
+
+  readonly #txnAnswer = (response: CommandResponse): Buffer => {
+    if (response.kind !== 'txn') throw refusal(response);
+    const { identity, replica } = this.#options;
+    return encodeTxnResponse(responseHeader(identity, response.revision, replica.state.epoch), response.txn);
+  };
+}
+
+/** Revisions are below 2^53: what a client asks beyond that is as far out of reach as 2^53 itself. */
+function toSafeNumber(value: bigint): number {
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) return Number.MAX_SAFE_INTEGER;
+  return Math.max(Number(value), 0);
+}
+
+function refusal(response: CommandResponse): Error {
+  if (response.kind === 'error') return statusOfCoreError(response);
+  return new Error(`the state machine answered '${response.kind}' to another kind of command`);
+}

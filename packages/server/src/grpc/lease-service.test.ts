@@ -1,0 +1,86 @@
+import { StateMachine } from '@tenure/core';
+import { decodeMessage, encodeFramed, etcdserverpb, responseHeaderPrefix } from '@tenure/protocol';
+import { expect, test } from 'vitest';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { LeaseService } from './lease-service.ts';
+import { QuotaGuard } from './quota-guard.ts';
+import type { GrpcStatus } from './transport/grpc-status.ts';
+import type { DuplexCall } from './transport/transport.ts';
+
+/** A stream of renewals whose questions wait until the test answers them. */
+class RenewalStream {
+  readonly answers: number[] = [];
+  readonly asked: ((ttlMs: number) => void)[] = [];
+  status: GrpcStatus | undefined;
+  readonly #call: DuplexCall;
+
+  constructor() {
+    this.#call = {
+      path: '/etcdserverpb.Lease/LeaseKeepAlive',
+      metadata: {},
+      deadlineMs: Infinity,
+      signal: new AbortController().signal,
+      bufferedBytes: 0,
+      onMessage: () => {},
+      onHalfClose: () => {},
+      onDrain: () => {},
+      onClose: () => {},
+      pause: () => {},
+      resume: () => {},
+      end: (status) => (this.status = status),
+      send: (framed) => {
+        const reply = decodeMessage(etcdserverpb.LeaseKeepAliveResponseSchema, framed.subarray(5));
+        this.answers.push(Number(reply.TTLMs));
+        return true;
+      },
+    };
+    const state = new StateMachine();
+    const replica: ReplicaAccess = {
+      state,
+      position: { index: 0, hash: '' },
+      propose: () => Promise.reject(new Error('nothing is proposed here')),
+      linearize: () => undefined,
+    };
+    const service = new LeaseService({
+      replica,
+      desk: { renew: () => new Promise((resolve) => this.asked.push(resolve)), revision: () => state.currentRevision },
+      keeper: () => {
+        throw new Error('this server does not lead');
+      },
+      identity: { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) },
+      quota: new QuotaGuard(replica, 0, 2n),
+      minLeaseTtlMs: 1,
+    });
+    service.keepAlive(this.#call);
+  }
+
+  renew(id: bigint): void {
+    this.#call.onMessage(encodeFramed(etcdserverpb.LeaseKeepAliveRequestSchema, { ID: id }).subarray(5));
+  }
+
+  halfClose(): void {
+    this.#call.onHalfClose();
+  }
+
+  async answer(ttlMs: number): Promise<void> {
+    this.asked.shift()?.(ttlMs);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('a renewal shares no answer to one that was asked before it on its stream, and later ones share one', async () => {
+  const stream = new RenewalStream();
+  stream.renew(7n);
+  stream.renew(7n);
+  stream.renew(7n);
+  expect(stream.asked.length).toBe(1);
+  stream.halfClose();
+  await stream.answer(5_000);
+  expect(stream.answers).toEqual([5_000]);
+  // The lease was revoked in between, and that was acknowledged before the later two were sent.
+  expect(stream.asked.length).toBe(1);
+  expect(stream.status).toBeUndefined();
+  await stream.answer(0);
+  expect(stream.answers).toEqual([5_000, 0, 0]);
+  expect(stream.status?.code).toBe(0);
+});

@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto';
+import type { StateMachine } from '@tenure/core';
+import {
+  decodeLeaseGrantRequest,
+  decodeLeaseKeepAliveRequest,
+  decodeMessage,
+  encodeFramed,
+  encodeLeaseGrantResponse,
+  encodeLeaseKeepAliveResponse,
+  etcdserverpb,
+} from '@tenure/protocol';
+import type { LeaseDesk } from '../leadership/lease-desk.ts';
+import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { headerMessage } from './header-message.ts';
+import type { Identity } from './identity.ts';
+import type { QuotaGuard } from './quota-guard.ts';
+import { responseHeader } from './response-header.ts';
+import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
+import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+import type { DuplexCall } from './transport/transport.ts';
+
+export interface LeaseServiceOptions {
+  readonly replica: ReplicaAccess;
+  readonly desk: LeaseDesk;
+  /** On the server that leads. Throws on another. */
+  readonly keeper: () => LeaseKeeper;
+  readonly identity: Identity;
+  readonly quota: QuotaGuard;
+  readonly minLeaseTtlMs: number;
+}
+
+/** A grant that gives whole seconds has at least this, since 0 seconds would mean that the lease is gone. */
+const minSecondsTtlMs = 1_000;
+/** Renewals of one stream that wait for the log; beyond it the stream is not read on. */
+const maxWaitingRenewals = 10_000;
+
+/**
+ * etcd's Lease service. Renewals of live leases are answered from the leader's memory, in the turn in which they are
+ * read.
+ */
+export class LeaseService {
+  readonly #options: LeaseServiceOptions;
+
+  constructor(options: LeaseServiceOptions) {
+    this.#options = options;
+  }
+
+  async grant(request: Buffer): Promise<Buffer> {
+    const { replica, identity, quota } = this.#options;
+    const { id: askedId, ttlSeconds, ttlMs: askedMs, label } = decodeLeaseGrantRequest(request);
+    const ttlMs = this.#grantedTtlMs(ttlSeconds, askedMs);
+    const ttlRaised = ttlMs > (askedMs === 0 ? ttlSeconds * 1000 : askedMs);
+    await quota.admit();
+    const id = askedId === 0n ? this.#freeId() : askedId;
+    const response = await replica.propose({ kind: 'leaseGrant', id, ttlMs, label });
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    const header = responseHeader(identity, replica.state.currentRevision, replica.state.epoch);
+    return encodeLeaseGrantResponse(header, { id, ttlMs, ttlRaised });
+  }
+
+  async revoke(request: Buffer): Promise<Buffer> {
+    const { replica, identity } = this.#options;
+    const { ID: id } = decodeMessage(etcdserverpb.LeaseRevokeRequestSchema, request);
+    const response = await replica.propose({ kind: 'leaseRevoke', id });
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    const revision = response.kind === 'leaseRevoke' ? response.revision : replica.state.currentRevision;
+    return encodeFramed(etcdserverpb.LeaseRevokeResponseSchema, {
+      header: headerMessage(identity, revision, replica.state.epoch),
+    });
+  }
+
+  keepAlive(call: DuplexCall): void {
+    /** For each lease that is asked about: how many requests came behind the question. */
+    const waiting = new Map<bigint, number>();
+    let halfClosed = false;
+    let open = true;
+    const endWhenDone = (): void => {
+      if (open && halfClosed && waiting.size === 0) call.end(new GrpcStatus(GrpcCode.ok, ''));
+    };
+    const answer = (id: bigint, ttlMs: number, count: number): boolean => {
+      let room = true;
+      for (let answers = 0; answers < count; answers += 1) room = call.send(this.#renewed(id, ttlMs));
+      return room;
+    };
+    /** Renews once for `count` requests. Returns whether the stream has room for more. */
+    const ask = (id: bigint, count: number): boolean => {
+      const outcome = this.#options.desk.renew(id);
+      if (typeof outcome === 'number') return answer(id, outcome, count);
+      waiting.set(id, 0);
+      outcome.then(
+        (ttlMs) => {
+          const later = waiting.get(id) ?? 0;
+          waiting.delete(id);
+          if (!open) return;
+          let room = answer(id, ttlMs, count);
+          if (later > 0) room = ask(id, later);
+          if (room && waiting.size < maxWaitingRenewals) call.resume();
+          endWhenDone();
+        },
+        (error: unknown) => {
+          waiting.delete(id);
+          if (open) call.end(statusOf(error) ?? statusNamed('Timeout'));
+        },
+      );
+      return waiting.size < maxWaitingRenewals;
+    };
+    call.onClose = () => (open = false);
+    call.onHalfClose = () => {
+      halfClosed = true;
+      endWhenDone();
+    };
+    call.onDrain = () => call.resume();
+    call.onMessage = (message) => {
+      const id = leaseIdOf(message);
+      const later = waiting.get(id);
+      // What came behind a question has one of its own, all together: the lease may have been granted or revoked in
+      // between, and its holder been told so.
+      if (later !== undefined) waiting.set(id, later + 1);
+      else if (!ask(id, 1)) call.pause();
+    };
+  }
+
+  timeToLive(request: Buffer): Buffer {
+    const { replica, keeper, identity } = this.#options;
+    const { ID: id, keys } = decodeMessage(etcdserverpb.LeaseTimeToLiveRequestSchema, request);
+    const { state } = replica;
+    const header = headerMessage(identity, state.currentRevision, state.epoch);
+    const lease = state.lease(id);
+    const remainingMs = keeper().remainingMs(id);
+    if (lease === undefined || remainingMs === undefined) {
+      return encodeFramed(etcdserverpb.LeaseTimeToLiveResponseSchema, { header, ID: id, TTL: -1n, TTLMs: -1n });
+    }
+    return encodeFramed(etcdserverpb.LeaseTimeToLiveResponseSchema, {
+      header,
+      ID: id,
+      TTL: toSeconds(remainingMs),
+      TTLMs: BigInt(remainingMs),
+      grantedTTL: toSeconds(lease.ttlMs),
+      grantedTTLMs: BigInt(lease.ttlMs),
+      label: lease.label,
+      keys: keys ? keysOf(state, id) : [],
+    });
+  }
+
+  /** All leases, those that end first in front; leases that end at the same moment in the order of their grants. */
+  leases(): Buffer {
+    const { replica, keeper, identity } = this.#options;
+    const { state } = replica;
+    const found = [];
+    for (const lease of state.leases()) {
+      found.push({
+        lease,
+        deadlineMs: keeper().deadlineMs(lease.id) ?? 0,
+        remainingMs: keeper().remainingMs(lease.id) ?? 1,
+      });
+    }
+    found.sort((a, b) => a.deadlineMs - b.deadlineMs || a.lease.renewIndex - b.lease.renewIndex);
+    return encodeFramed(etcdserverpb.LeaseLeasesResponseSchema, {
+      header: headerMessage(identity, state.currentRevision, state.epoch),
+      leases: found.map(({ lease, remainingMs }) => {
+        const { id, ttlMs, label } = lease;
+        return { ID: id, TTLMs: BigInt(remainingMs), grantedTTLMs: BigInt(ttlMs), label };
+      }),
+    });
+  }
+
+  #renewed(id: bigint, ttlMs: number): Buffer {
+    const { desk, identity, replica } = this.#options;
+    const header = responseHeader(identity, desk.revision(), replica.state.epoch);
+    return encodeLeaseKeepAliveResponse(header, { id, ttlMs });
+  }
+
+  #grantedTtlMs(ttlSeconds: number, askedMs: number): number {
+    const { minLeaseTtlMs } = this.#options;
+    if (askedMs !== 0) return Math.max(askedMs, minLeaseTtlMs);
+    return Math.max(ttlSeconds * 1000, minSecondsTtlMs, minLeaseTtlMs);
+  }
+
+  /**
+   * A random id that no lease has; positive, as etcd's are. A race for the same id ends in LeaseExists for one of
+   * them.
+   */
+  #freeId(): bigint {
+    for (;;) {
+      const id = randomBytes(8).readBigUInt64BE() & 0x7fff_ffff_ffff_ffffn;
+      if (id !== 0n && this.#options.replica.state.lease(id) === undefined) return id;
+    }
+  }
+}
+
+/** Throws the status that ends a stream of renewals whose client sent something else. */
+function leaseIdOf(message: Buffer): bigint {
+  try {
+    return decodeLeaseKeepAliveRequest(message);
+  } catch (error) {
+    throw statusOf(error) ?? error;
+  }
+}
+
+/** Seconds on the wire round up, since 0 means gone. */
+function toSeconds(ms: number): bigint {
+  return BigInt(Math.ceil(ms / 1000));
+}
+
+function keysOf(state: StateMachine, id: bigint): Uint8Array[] {
+  return Array.from(state.keysOfLease(id), (key) => Buffer.from(key, 'latin1'));
+}

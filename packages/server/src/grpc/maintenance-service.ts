@@ -1,0 +1,174 @@
+import type { AlarmKind } from '@tenure/core';
+import { decodeMessage, encodeFramed, etcdserverpb } from '@tenure/protocol';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
+import { breathe } from '../replica/breathe.ts';
+import { etcdVersion, tenureVersion } from '../version.ts';
+import { headerMessage } from './header-message.ts';
+import type { Identity } from './identity.ts';
+import { SnapshotSpool } from './snapshot-spool.ts';
+import { statusNamed, statusOfCoreError } from './status-of.ts';
+
+export interface MaintenanceServiceOptions {
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly quotaBytes: number;
+  /** The member that leads, as far as this server knows; 0n while nobody does. */
+  readonly leaderId: () => bigint;
+  /** Where the log ends, as far as this server was told. */
+  readonly logIndex: () => number;
+  /** Why nothing that needs the leader or the log is answered here now, in words. */
+  readonly problem: () => string | undefined;
+}
+
+/** The wire's alarm types that are kept; the rest of the numbers mean none. */
+const alarmKinds: ReadonlyMap<number, AlarmKind> = new Map([
+  [etcdserverpb.AlarmType.NOSPACE, 'nospace'],
+  [etcdserverpb.AlarmType.CORRUPT, 'corrupt'],
+]);
+
+interface AlarmItem {
+  readonly memberID: bigint;
+  readonly alarm: etcdserverpb.AlarmType;
+}
+
+/** etcd's Maintenance service. */
+export class MaintenanceService {
+  readonly #options: MaintenanceServiceOptions;
+
+  constructor(options: MaintenanceServiceOptions) {
+    this.#options = options;
+  }
+
+  status(): Buffer {
+    const { replica, quotaBytes } = this.#options;
+    const { state } = replica;
+    const leader = this.#options.leaderId();
+    return encodeFramed(etcdserverpb.StatusResponseSchema, {
+      header: this.#header(),
+      version: etcdVersion,
+      storageVersion: etcdVersion,
+      tenureVersion,
+      dbSize: BigInt(state.sizeBytes),
+      dbSizeInUse: BigInt(state.sizeInUseBytes),
+      dbSizeQuota: BigInt(quotaBytes),
+      leader,
+      raftIndex: BigInt(Math.max(this.#options.logIndex(), state.appliedIndex)),
+      raftAppliedIndex: BigInt(state.appliedIndex),
+      raftTerm: BigInt(state.epoch),
+      errors: [...this.#problems(leader), ...this.#alarmTexts()],
+    });
+  }
+
+  /** etcd's words when there is no leader, and ours for what is wrong. */
+  #problems(leader: bigint): string[] {
+    const problem = this.#options.problem();
+    return [...(leader === 0n ? [statusNamed('NoLeader').message] : []), ...(problem === undefined ? [] : [problem])];
+  }
+
+  #alarmTexts(): string[] {
+    return this.#options.replica.state.alarms.map(({ memberId, alarm }) => {
+      return `memberID:${memberId} alarm:${alarm.toUpperCase()} `;
+    });
+  }
+
+  /** The hash is that of a snapshot, which is taken in slices: it is of the state at the call, as the header is. */
+  async hash(): Promise<Buffer> {
+    const header = this.#header();
+    const steps = this.#options.replica.state.snapshot();
+    for await (const chunk of inSlices(steps)) void chunk;
+    return encodeFramed(etcdserverpb.HashResponseSchema, { header, hash: steps.check });
+  }
+
+  hashKv(request: Buffer): Buffer {
+    const { revision } = decodeMessage(etcdserverpb.HashKVRequestSchema, request);
+    const result = this.#options.replica.state.hashKv(Number(revision));
+    if ('kind' in result) throw statusOfCoreError(result);
+    return encodeFramed(etcdserverpb.HashKVResponseSchema, {
+      header: this.#header(),
+      hash: result.hash,
+      compactRevision: BigInt(result.compactRevision),
+      hashRevision: BigInt(result.hashRevision),
+    });
+  }
+
+  /**
+   * The state lives in memory and the log is trimmed by snapshots: there is nothing to defragment, and nothing stops
+   * for it.
+   */
+  defragment(): Buffer {
+    return encodeFramed(etcdserverpb.DefragmentResponseSchema, {});
+  }
+
+  async alarm(request: Buffer): Promise<Buffer> {
+    const { action, memberID, alarm } = decodeMessage(etcdserverpb.AlarmRequestSchema, request);
+    const kind = alarmKinds.get(alarm);
+    if (action === etcdserverpb.AlarmRequest_AlarmAction.GET) return this.#alarms(kind);
+    if (kind === undefined) return this.#alarms(undefined, []);
+    const { replica, identity } = this.#options;
+    const activate = action === etcdserverpb.AlarmRequest_AlarmAction.ACTIVATE;
+    const memberId = memberID === 0n && activate ? identity.memberId : memberID;
+    const before = this.#list(kind);
+    const response = await replica.propose({
+      kind: 'alarm',
+      action: activate ? 'activate' : 'deactivate',
+      memberId,
+      alarm: kind,
+    });
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    // A deactivation answers with the alarms that it disarmed.
+    return activate
+      ? this.#alarms(kind)
+      : this.#alarms(
+          kind,
+          before.filter((each) => each.memberID === memberId),
+        );
+  }
+
+  /** Streams the state as it is now, while entries go on being applied. */
+  async snapshot(send: (framed: Buffer) => Promise<void>): Promise<void> {
+    const { replica, identity } = this.#options;
+    const { state, position } = replica;
+    const revision = state.currentRevision;
+    const head = { format: 1, position, revision, clusterId: String(identity.clusterId), tenureVersion } as const;
+    const header = headerMessage(identity, revision, state.epoch);
+    const spool = await SnapshotSpool.fill(writeSnapshotFile(head, inSlices(state.snapshot())));
+    try {
+      // As in etcd, the hash at the end does not count as content.
+      let left = spool.sizeBytes - snapshotHashBytes;
+      for await (const blob of spool.pieces()) {
+        left = Math.max(0, left - blob.length);
+        const message = { header, remainingBytes: BigInt(left), blob, version: etcdVersion };
+        await send(encodeFramed(etcdserverpb.SnapshotResponseSchema, message));
+      }
+    } finally {
+      await spool.close();
+    }
+  }
+
+  #header(): ReturnType<typeof headerMessage> {
+    const { replica, identity } = this.#options;
+    return headerMessage(identity, replica.state.currentRevision, replica.state.epoch);
+  }
+
+  #list(kind: AlarmKind | undefined): AlarmItem[] {
+    return this.#options.replica.state.alarms
+      .filter(({ alarm }) => kind === undefined || alarm === kind)
+      .map(({ memberId, alarm }) => ({ memberID: memberId, alarm: typeOf(alarm) }));
+  }
+
+  #alarms(kind: AlarmKind | undefined, alarms: readonly AlarmItem[] = this.#list(kind)): Buffer {
+    return encodeFramed(etcdserverpb.AlarmResponseSchema, { header: this.#header(), alarms: [...alarms] });
+  }
+}
+
+function typeOf(alarm: AlarmKind): etcdserverpb.AlarmType {
+  return alarm === 'nospace' ? etcdserverpb.AlarmType.NOSPACE : etcdserverpb.AlarmType.CORRUPT;
+}
+
+async function* inSlices(steps: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for (const chunk of steps) {
+    yield chunk;
+    await breathe();
+  }
+}

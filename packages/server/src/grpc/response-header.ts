@@ -1,0 +1,7 @@
+import type { ResponseHeader } from '@tenure/protocol';
+import type { Identity } from './identity.ts';
+
+/** The header of a response, for the messages that are encoded by the straight-line codecs. */
+export function responseHeader(identity: Identity, revision: number, raftTerm: number): ResponseHeader {
+  return { prefix: identity.headerPrefix, revision, raftTerm };
+}

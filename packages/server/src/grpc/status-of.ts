@@ -1,0 +1,44 @@
+import type { CoreError } from '@tenure/core';
+import { DecodeError, errorCatalogue, type ErrorName } from '@tenure/protocol';
+import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
+import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+
+const proposalErrors = {
+  overloaded: 'TooManyRequests',
+  deposed: 'LeaderChanged',
+  timeout: 'Timeout',
+  noLeader: 'NoLeader',
+  stopped: 'Stopped',
+} as const satisfies Record<ProposalErrorCode, ErrorName>;
+
+/** An error of the catalogue as gRPC carries it: etcd's text and code. */
+export function statusNamed(name: ErrorName): GrpcStatus {
+  const { code, text } = errorCatalogue[name];
+  return new GrpcStatus(code, text);
+}
+
+/** What the core refused, as gRPC carries it. */
+export function statusOfCoreError(error: CoreError): GrpcStatus {
+  return statusNamed(error.code);
+}
+
+/** No outcome in time, and why: etcd's text with the reason behind it. Without a reason it is etcd's text alone. */
+export function timedOut(reason: string | undefined): GrpcStatus {
+  const { code, message } = statusNamed('Timeout');
+  return new GrpcStatus(code, reason === undefined ? message : `${message}: ${reason}`);
+}
+
+/** Whatever went wrong on the way to an answer, as gRPC carries it; undefined for what is a defect of ours. */
+export function statusOf(error: unknown): GrpcStatus | undefined {
+  if (error instanceof GrpcStatus) return error;
+  if (error instanceof ProposalError) {
+    const status = statusNamed(proposalErrors[error.code]);
+    return error.reason === undefined ? status : timedOut(error.reason);
+  }
+  if (error instanceof DecodeError) {
+    // Only transactions nest, and each level is an operation: etcd counts them where we stop reading.
+    if (error.code === 'TooDeep') return statusNamed('TooManyOps');
+    return new GrpcStatus(GrpcCode.internal, `grpc: error unmarshalling request: ${error.message}`);
+  }
+  return undefined;
+}

@@ -1,0 +1,39 @@
+/**
+ * Counts what is held for one connection (bytes, or calls) and, through `total`, for all of them, against a limit for
+ * each. Who takes an amount gives back exactly as much; a connection that breaks gives back what it has taken by
+ * ending its calls.
+ */
+export class Budget {
+  readonly #limit: number;
+  readonly #total: Budget | undefined;
+  readonly #onExceeded: (() => void) | undefined;
+  #taken = 0;
+
+  /** `onExceeded` is called by every `take` that leaves the budget beyond its limit. */
+  constructor(limit: number, options: { readonly total?: Budget; readonly onExceeded?: () => void } = {}) {
+    this.#limit = limit;
+    this.#total = options.total;
+    this.#onExceeded = options.onExceeded;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** True while the limit has not been reached here. What the total does about its own limit is its `onExceeded`. */
+  get hasRoom(): boolean {
+    return this.#taken < this.#limit;
+  }
+
+  /** Takes an amount, beyond the limit too: one message may pass it, and `hasRoom` then says so to the next. */
+  take(amount: number): void {
+    this.#taken += amount;
+    this.#total?.take(amount);
+    if (this.#taken > this.#limit) this.#onExceeded?.();
+  }
+
+  giveBack(amount: number): void {
+    this.#taken -= amount;
+    this.#total?.giveBack(amount);
+  }
+}

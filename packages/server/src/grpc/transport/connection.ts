@@ -1,0 +1,27 @@
+import type { ServerHttp2Session } from 'node:http2';
+import type { Budget } from './budget.ts';
+import type { StreamCall } from './stream-call.ts';
+import type { TransportLimits } from './transport-limits.ts';
+import type { TransportLog } from './transport-log.ts';
+
+/** What the calls of one HTTP/2 connection share. */
+export interface Connection {
+  readonly session: ServerHttp2Session;
+  readonly limits: TransportLimits;
+  readonly log: TransportLog;
+  /** Calls whose request or reply is bounded in time; looked at by every sweep. */
+  readonly timedCalls: Set<StreamCall>;
+  /** Calls that may last for as long as both sides like; ended when the server stops. */
+  readonly lastingCalls: Set<StreamCall>;
+  readonly openCalls: Budget;
+  /** Bytes of requests that are not complete. */
+  readonly requestBytes: Budget;
+  /** Bytes of unary replies that have not been taken. */
+  readonly replyBytes: Budget;
+  /** Bytes that bidirectional streams have not got rid of. */
+  readonly streamBytes: Budget;
+  /** Sweeps so far: a clock that costs a call nothing to read. */
+  sweeps: number;
+  /** A call's client, or the end of the connection, has reset its stream. */
+  countReset(): void;
+}

@@ -1,0 +1,32 @@
+/** gRPC's status codes, by their numbers on the wire. */
+export const GrpcCode = {
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  outOfRange: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  dataLoss: 15,
+  unauthenticated: 16,
+} as const;
+export type GrpcCode = (typeof GrpcCode)[keyof typeof GrpcCode];
+
+/** How a call ended: thrown by handlers to refuse, sent as trailers by the transport. */
+export class GrpcStatus extends Error {
+  readonly code: GrpcCode;
+
+  constructor(code: GrpcCode, message: string) {
+    super(message);
+    this.name = 'GrpcStatus';
+    this.code = code;
+  }
+}

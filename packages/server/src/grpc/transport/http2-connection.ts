@@ -1,0 +1,143 @@
+import { constants, type ServerHttp2Session } from 'node:http2';
+import { Budget } from './budget.ts';
+import type { Connection } from './connection.ts';
+import type { GrpcStatus } from './grpc-status.ts';
+import type { StreamCall } from './stream-call.ts';
+import type { TransportLimits } from './transport-limits.ts';
+import type { TransportLog } from './transport-log.ts';
+
+/** What all connections together may hold; see Connection for what is counted. */
+export interface TransportBudgets {
+  readonly openCalls: Budget;
+  readonly requestBytes: Budget;
+  readonly replyBytes: Budget;
+  readonly streamBytes: Budget;
+}
+
+/** One HTTP/2 connection: its calls, its budgets, and the watch over a client that floods, stalls or is dead. */
+export class Http2Connection implements Connection {
+  readonly session: ServerHttp2Session;
+  readonly limits: TransportLimits;
+  readonly log: TransportLog;
+  readonly timedCalls: Set<StreamCall> = new Set();
+  readonly lastingCalls: Set<StreamCall> = new Set();
+  readonly openCalls: Budget;
+  readonly requestBytes: Budget;
+  readonly replyBytes: Budget;
+  readonly streamBytes: Budget;
+  sweeps = 0;
+  #pings = 0;
+  #settings = 0;
+  #resets = 0;
+  #isCut = false;
+  #lastPingAtMs = performance.now();
+  /** What the socket had read at the last sweep, and when the client last answered a PING. */
+  #bytesReadAtSweep = -1;
+  #bytesReadAtPong = -1;
+  #pingTimer: NodeJS.Timeout | undefined;
+
+  constructor(session: ServerHttp2Session, limits: TransportLimits, log: TransportLog, budgets: TransportBudgets) {
+    this.session = session;
+    this.limits = limits;
+    this.log = log;
+    this.openCalls = new Budget(limits.maxConcurrentStreams, { total: budgets.openCalls });
+    this.requestBytes = new Budget(limits.maxConnectionRequestBytes, { total: budgets.requestBytes });
+    this.replyBytes = new Budget(limits.maxConnectionReplyBytes, { total: budgets.replyBytes });
+    this.streamBytes = new Budget(limits.maxConnectionStreamBytes, { total: budgets.streamBytes });
+    deferDestroy(session);
+    session.setLocalWindowSize(limits.connectionWindowBytes);
+    session.on('ping', () => {
+      this.#pings += 1;
+      if (this.#pings > limits.maxPingsPerSweep) this.cut('a client floods its connection with PING frames');
+    });
+    session.on('remoteSettings', () => {
+      this.#settings += 1;
+      if (this.#settings > limits.maxSettingsPerSweep) this.cut('a client floods its connection with SETTINGS frames');
+    });
+    session.on('error', (error) => log.debug({ err: error }, 'an HTTP/2 connection failed'));
+    session.on('close', () => clearTimeout(this.#pingTimer));
+  }
+
+  /** Looks at everything that is bounded in time. Called every sweepIntervalMs. */
+  sweep(): void {
+    this.sweeps += 1;
+    this.#pings = 0;
+    this.#settings = 0;
+    this.#resets = 0;
+    for (const call of this.timedCalls) call.sweep();
+    if (this.session.destroyed) return;
+    const keepAliveIsDue = performance.now() - this.#lastPingAtMs >= this.limits.keepAliveIntervalMs;
+    if (this.#hasFallenSilent() || keepAliveIsDue) this.#ping();
+  }
+
+  /** Tells the client to go elsewhere and ends the calls that would not end by themselves. */
+  drain(status: GrpcStatus): void {
+    this.session.close();
+    for (const call of this.lastingCalls) call.refuse(status);
+  }
+
+  countReset(): void {
+    this.#resets += 1;
+    if (this.#resets > this.limits.maxResetsPerSweep) this.cut('a client resets too many of its calls');
+  }
+
+  /** Ends the connection because of what its client does, and says so, once. */
+  cut(reason: string): void {
+    if (this.#isCut || this.session.destroyed) return;
+    this.#isCut = true;
+    this.log.warn({ remoteAddress: this.session.socket.remoteAddress }, reason);
+    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /**
+   * True when the client has sent nothing since the last sweep, and was not asked since whether it is there. After an
+   * error of protocol nghttp2 sends GOAWAY and reads no more, not even the end of the connection, and nobody is told:
+   * the socket would stay for good. So a connection that falls silent is asked once, and a dead one can't answer.
+   */
+  #hasFallenSilent(): boolean {
+    const { bytesRead } = this.session.socket;
+    const isSilent = bytesRead === this.#bytesReadAtSweep;
+    this.#bytesReadAtSweep = bytesRead;
+    return isSilent && bytesRead !== this.#bytesReadAtPong;
+  }
+
+  #ping(): void {
+    if (this.session.destroyed || this.session.closed || this.#pingTimer !== undefined) return;
+    this.#lastPingAtMs = performance.now();
+    this.#awaitPong();
+    this.session.ping((error) => {
+      clearTimeout(this.#pingTimer);
+      this.#pingTimer = undefined;
+      if (error === null && !this.session.destroyed) this.#bytesReadAtPong = this.session.socket.bytesRead;
+    });
+  }
+
+  /**
+   * Gives the client its time to answer. It is judged only after the sockets have been read once more, and not if it
+   * has sent anything at all: when this server's own event loop stood still, answers wait in the sockets and the
+   * timer is late.
+   */
+  #awaitPong(): void {
+    const { bytesRead } = this.session.socket;
+    const judge = (): void => {
+      if (this.#pingTimer === undefined || this.session.destroyed) return;
+      if (this.session.socket.bytesRead !== bytesRead) {
+        this.#awaitPong();
+        return;
+      }
+      this.log.debug({}, 'a client does not answer a PING any more');
+      this.session.destroy();
+    };
+    this.#pingTimer = setTimeout(() => setImmediate(judge), this.limits.keepAliveTimeoutMs);
+  }
+}
+
+/**
+ * Makes a session that is destroyed while it reads go on to the end of what it has read. Node destroys one at once
+ * when a frame is invalid or a GOAWAY names an error, and goes on feeding it; on Node 22 the next stream that opens
+ * in the same packet then has no reader for its data, which ends the process. Any client could send that packet.
+ */
+function deferDestroy(session: ServerHttp2Session): void {
+  const destroy = session.destroy.bind(session);
+  session.destroy = (error, code) => void setImmediate(() => destroy(error, code));
+}

@@ -1,0 +1,231 @@
+import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
+import { Budget } from './budget.ts';
+import { dispatchStream, type Http2RequestListener } from './call-dispatcher.ts';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
+import { Http2Connection, type TransportBudgets } from './http2-connection.ts';
+import { http2Options } from './http2-options.ts';
+import { sniffProtocol } from './protocol-sniffer.ts';
+import type { GrpcRoutes } from './transport.ts';
+import { defaultTransportLimits, type TransportLimits } from './transport-limits.ts';
+import type { TransportLog } from './transport-log.ts';
+
+export interface TransportOptions {
+  readonly routes: GrpcRoutes;
+  /** Serves what is not gRPC: HTTP/1 requests, and HTTP/2 ones that are neither POST nor gRPC. */
+  readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly log: TransportLog;
+  readonly limits?: Partial<TransportLimits>;
+}
+
+export interface Transport {
+  /** Accepts connections at one more address; port 0 lets the system choose. Resolves with where it listens. */
+  listen(host: string, port: number): Promise<AddressInfo>;
+  /**
+   * Stops: no connection is accepted any more, clients are sent elsewhere (GOAWAY), streams end as Unavailable, unary
+   * calls may finish. What is left after `graceMs` is cut off. Resolves when every socket is closed; a second call
+   * waits for the first.
+   */
+  close(options: { readonly graceMs: number }): Promise<void>;
+  /** Sockets open now. */
+  readonly connections: number;
+  /** gRPC calls that have not ended. */
+  readonly calls: number;
+}
+
+/**
+ * gRPC over cleartext HTTP/2 with prior knowledge, and HTTP/1.1 beside it on the same port, on node's own
+ * implementations.
+ *
+ * The way of a call: a socket says which protocol it speaks (protocol-sniffer), and with HTTP/2 becomes a connection
+ * (http2-connection). A stream's headers are judged (request-head) and become a call of one of three kinds
+ * (call-dispatcher, unary-call, server-stream-call, bidi-call), which cuts its data into messages (message-reader),
+ * runs its handler, and ends with a status in trailers (stream-call).
+ *
+ * Every client is taken for hostile until it has ended: what it may hold, send ahead, leave unread or leave unsaid is
+ * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all
+ * connections together, where the connection that holds most is closed for the sake of the others. Bounds in time are
+ * looked at by one sweep over all connections and not by a timer for each call, which costs a call nothing.
+ *
+ * What bounds the rate of unary calls is node:http2 itself, about 20 microseconds of processor time for each: a fifth
+ * of it collects the garbage of node's stream objects. What is done here is within a few hundredths of an empty
+ * handler.
+ */
+export function createHttp2Transport(options: TransportOptions): Transport {
+  return new Http2Transport(options);
+}
+
+class Http2Transport implements Transport {
+  readonly #options: TransportOptions;
+  readonly #limits: TransportLimits;
+  readonly #listeners: Server[] = [];
+  readonly #budgets: TransportBudgets;
+  readonly #sockets: Set<Socket> = new Set();
+  readonly #connections: Set<Http2Connection> = new Set();
+  /** Gives up on connections whose protocol is not known yet. */
+  readonly #undecided: Map<Socket, () => void> = new Map();
+  readonly #http1: ReturnType<typeof createHttp1Server>;
+  readonly #http2: ReturnType<typeof createHttp2Server>;
+  readonly #sweeper: NodeJS.Timeout;
+  #refusedSockets = 0;
+  #closing: Promise<void> | undefined;
+  #onLastClosed: (() => void) | undefined;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultTransportLimits, ...options.limits };
+    this.#budgets = this.#createBudgets();
+    this.#http1 = this.#createHttp1();
+    this.#http2 = this.#createHttp2();
+    this.#sweeper = setInterval(() => this.#sweep(), this.#limits.sweepIntervalMs);
+    this.#sweeper.unref();
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  get calls(): number {
+    return this.#budgets.openCalls.taken;
+  }
+
+  listen(host: string, port: number): Promise<AddressInfo> {
+    if (this.#closing !== undefined) return Promise.reject(new Error('the transport is closed'));
+    const server = createNetServer({ noDelay: true, keepAlive: true }, (socket) => this.#accept(socket));
+    this.#listeners.push(server);
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.removeListener('error', reject);
+        server.on('error', (error) => this.#options.log.error({ err: error }, 'a listening socket failed'));
+        resolve(server.address() as AddressInfo);
+      });
+    });
+  }
+
+  close(options: { readonly graceMs: number }): Promise<void> {
+    this.#closing ??= this.#close(options.graceMs);
+    return this.#closing;
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const listenersClosed = this.#listeners.map((server) => closeListener(server));
+    clearInterval(this.#sweeper);
+    for (const giveUp of this.#undecided.values()) giveUp();
+    for (const connection of this.#connections) connection.drain(serverStopped());
+    this.#http1.close(() => {});
+    this.#http1.closeIdleConnections();
+    const cutOff = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, graceMs);
+    await Promise.all(listenersClosed);
+    // A listener counts a socket as closed a moment before the socket says so itself.
+    if (this.#sockets.size > 0) await new Promise<void>((resolve) => (this.#onLastClosed = resolve));
+    clearTimeout(cutOff);
+  }
+
+  #accept(socket: Socket): void {
+    // Without a listener the error of one broken socket would end the process.
+    socket.on('error', (error) => this.#options.log.debug({ err: error }, 'a connection failed'));
+    if (this.#closing !== undefined || this.#sockets.size >= this.#limits.maxConnections) {
+      this.#refusedSockets += 1;
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      this.#undecided.delete(socket);
+      if (this.#sockets.size === 0) this.#onLastClosed?.();
+    });
+    const giveUp = sniffProtocol(socket, this.#limits.prefaceTimeoutMs, {
+      onHttp2: (decided) => {
+        this.#undecided.delete(decided);
+        this.#http2.emit('connection', decided);
+      },
+      onHttp1: (decided) => {
+        this.#undecided.delete(decided);
+        this.#http1.emit('connection', decided);
+        decided.resume();
+      },
+    });
+    this.#undecided.set(socket, giveUp);
+  }
+
+  #createHttp1(): ReturnType<typeof createHttp1Server> {
+    const server = createHttp1Server(
+      {
+        maxHeaderSize: this.#limits.maxHeaderBytes,
+        headersTimeout: this.#limits.http1HeadersTimeoutMs,
+        requestTimeout: this.#limits.http1RequestTimeoutMs,
+        keepAliveTimeout: this.#limits.http1IdleTimeoutMs,
+        connectionsCheckingInterval: this.#limits.sweepIntervalMs,
+      },
+      this.#options.onHttp1,
+    );
+    // A client that does not read its answer is bounded like one that does not ask.
+    server.timeout = this.#limits.http1IdleTimeoutMs;
+    // The server never listens itself. It starts to watch over its timeouts, and to know its connections, on this
+    // event.
+    server.emit('listening');
+    return server;
+  }
+
+  #createHttp2(): ReturnType<typeof createHttp2Server> {
+    const { routes, log } = this.#options;
+    // The compatible classes stand in for HTTP/1's, as node documents; their declared types differ in what no handler
+    // uses.
+    const onHttp = this.#options.onHttp1 as unknown as Http2RequestListener;
+    const server = createHttp2Server(http2Options(this.#limits));
+    server.on('session', (session) => {
+      const connection = new Http2Connection(session, this.#limits, log, this.#budgets);
+      this.#connections.add(connection);
+      session.on('close', () => this.#connections.delete(connection));
+      session.on('stream', (stream, headers) => {
+        dispatchStream(stream, headers, connection, routes, onHttp);
+      });
+    });
+    return server;
+  }
+
+  #createBudgets(): TransportBudgets {
+    const budget = (limit: number, held: keyof TransportBudgets): Budget => {
+      return new Budget(limit, { onExceeded: () => this.#shed(held) });
+    };
+    return {
+      openCalls: budget(this.#limits.maxTotalCalls, 'openCalls'),
+      requestBytes: budget(this.#limits.maxTotalRequestBytes, 'requestBytes'),
+      replyBytes: budget(this.#limits.maxTotalReplyBytes, 'replyBytes'),
+      streamBytes: budget(this.#limits.maxTotalStreamBytes, 'streamBytes'),
+    };
+  }
+
+  /** Memory runs out: the connection that holds most of it goes, so that all others are served. */
+  #shed(held: keyof TransportBudgets): void {
+    let largest: Http2Connection | undefined;
+    for (const connection of this.#connections) {
+      if (largest === undefined || connection[held].taken > largest[held].taken) largest = connection;
+    }
+    largest?.cut(`the server holds too much for its clients, and most of it for this one (${held})`);
+  }
+
+  #sweep(): void {
+    // One line for all of them: a log that grows with every attempt would be one more thing to flood.
+    if (this.#refusedSockets > 0) {
+      this.#options.log.warn({ refused: this.#refusedSockets }, 'connections were refused: too many are open');
+      this.#refusedSockets = 0;
+    }
+    for (const connection of this.#connections) connection.sweep();
+  }
+}
+
+function closeListener(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+function serverStopped(): GrpcStatus {
+  return new GrpcStatus(GrpcCode.unavailable, 'etcdserver: server stopped');
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MessageReader } from './message-reader.ts';
+import { frameMessage } from './testing/raw-call.ts';
+
+const maxBytes = 1000;
+const messages = fc.array(
+  fc.uint8Array({ maxLength: maxBytes }).map((bytes) => Buffer.from(bytes)),
+  { maxLength: 8 },
+);
+const cuts = fc.array(fc.nat(), { maxLength: 20 });
+
+/** The stream cut at the given places, wherever they fall. */
+function cut(stream: Buffer, places: readonly number[]): Buffer[] {
+  const sorted = places.map((place) => place % (stream.length + 1)).toSorted((a, b) => a - b);
+  return [0, ...sorted].map((from, i) => stream.subarray(from, sorted[i] ?? stream.length));
+}
+
+function readAll(reader: MessageReader, chunks: readonly Buffer[]): Buffer[] {
+  const read: Buffer[] = [];
+  for (const chunk of chunks) {
+    reader.push(chunk);
+    for (let message = reader.next(); message !== undefined; message = reader.next()) read.push(message);
+  }
+  return read;
+}
+
+test('messages come out as they went in, however the stream is cut', () => {
+  fc.assert(
+    fc.property(messages, cuts, (sent, places) => {
+      const reader = new MessageReader(maxBytes, undefined);
+      const received = readAll(reader, cut(Buffer.concat(sent.map((body) => frameMessage(body))), places));
+      expect(received).toEqual(sent);
+      expect(reader.atBoundary).toBe(true);
+      expect(reader.heldBytes).toBe(0);
+    }),
+  );
+});
+
+test('a stream that ends within a message is known to', () => {
+  fc.assert(
+    fc.property(messages, fc.uint8Array({ minLength: 1, maxLength: 50 }), cuts, fc.nat(), (sent, last, places, at) => {
+      const tail = frameMessage(Buffer.from(last));
+      const stream = Buffer.concat([...sent.map((body) => frameMessage(body)), tail]);
+      const missing = 1 + (at % (tail.length - 1));
+      const reader = new MessageReader(maxBytes, undefined);
+      const received = readAll(reader, cut(stream.subarray(0, stream.length - missing), places));
+      expect(received).toEqual(sent);
+      expect(reader.atBoundary).toBe(false);
+    }),
+  );
+});
+
+test('a prefix that promises much reserves little', () => {
+  const reader = new MessageReader(1 << 30, undefined);
+  const before = process.memoryUsage().arrayBuffers;
+  readAll(reader, [Buffer.from([0, 0x3f, 0xff, 0xff, 0xff, 1, 2, 3])]);
+  expect(reader.heldBytes).toBe(3);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1 << 20);
+});
+
+test('a reader that is given a chunk too early says so', () => {
+  const reader = new MessageReader(maxBytes, undefined);
+  reader.push(frameMessage(Buffer.from('x')));
+  expect(() => reader.push(Buffer.alloc(1))).toThrow('before the last one was read');
+});

@@ -1,0 +1,87 @@
+import type { IncomingHttpHeaders } from 'node:http2';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
+import { parseGrpcTimeout } from './grpc-timeout.ts';
+import type { GrpcRoutes, MethodHandler } from './transport.ts';
+
+/** What every call has. */
+export interface CallHead {
+  readonly path: string;
+  /** Infinity without a `grpc-timeout`. */
+  readonly timeoutMs: number;
+}
+
+/** A request whose headers have been accepted. */
+export interface RequestHead extends CallHead {
+  readonly method: MethodHandler;
+  /** The value of `grpc-encoding`, undefined when messages come as they are. */
+  readonly encoding: string | undefined;
+}
+
+/**
+ * A request whose headers are refused: the HTTP status says what kind of client is at fault, the gRPC status says it to
+ * gRPC clients.
+ */
+export class RefusedHead implements CallHead {
+  readonly path: string;
+  readonly timeoutMs: number = Infinity;
+  readonly httpStatus: number;
+  readonly status: GrpcStatus;
+
+  constructor(path: string, httpStatus: number, code: GrpcCode, text: string) {
+    this.path = path;
+    this.httpStatus = httpStatus;
+    this.status = new GrpcStatus(code, text);
+  }
+}
+
+const grpcContentType = 'application/grpc';
+
+/**
+ * True for 'application/grpc', and with '+proto' or parameters behind it. Grpc-web, which frames differently, is not
+ * one.
+ */
+export function isGrpcContentType(value: string | undefined): boolean {
+  if (value === grpcContentType) return true;
+  if (value === undefined || !value.toLowerCase().startsWith(grpcContentType)) return false;
+  const next = value[grpcContentType.length];
+  return next === undefined || next === '+' || next === ';';
+}
+
+/** Judges the headers of a request, in the order and with the words of Go's gRPC server. */
+export function readRequestHead(headers: IncomingHttpHeaders, routes: GrpcRoutes): RequestHead | RefusedHead {
+  const path = headers[':path'] ?? '';
+  const contentType = headers['content-type'];
+  if (!isGrpcContentType(contentType)) {
+    const text = `invalid gRPC request content-type ${JSON.stringify(contentType ?? '')}`;
+    return new RefusedHead(path, 415, GrpcCode.invalidArgument, text);
+  }
+  const verb = headers[':method'];
+  if (verb !== 'POST') {
+    const text = `Received a HEADERS frame with :method ${JSON.stringify(verb ?? '')} which should be POST`;
+    return new RefusedHead(path, 405, GrpcCode.internal, text);
+  }
+  const method = routes.get(path);
+  if (method === undefined) return new RefusedHead(path, 200, GrpcCode.unimplemented, describeUnknown(path, routes));
+  const encoding = headers['grpc-encoding'] as string | undefined;
+  if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip') {
+    const text = `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(encoding)}`;
+    return new RefusedHead(path, 200, GrpcCode.unimplemented, text);
+  }
+  const timeout = headers['grpc-timeout'] as string | undefined;
+  if (timeout === undefined) return { path, method, timeoutMs: Infinity, encoding };
+  try {
+    return { path, method, timeoutMs: parseGrpcTimeout(timeout), encoding };
+  } catch (error) {
+    return new RefusedHead(path, 400, GrpcCode.internal, (error as GrpcStatus).message);
+  }
+}
+
+function describeUnknown(path: string, routes: GrpcRoutes): string {
+  const cut = path.lastIndexOf('/');
+  if (!path.startsWith('/') || cut <= 0) return `malformed method name: ${JSON.stringify(path)}`;
+  const service = path.slice(1, cut);
+  for (const known of routes.keys()) {
+    if (known.startsWith(`/${service}/`)) return `unknown method ${path.slice(cut + 1)} for service ${service}`;
+  }
+  return `unknown service ${service}`;
+}

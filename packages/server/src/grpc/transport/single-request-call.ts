@@ -1,0 +1,104 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Connection } from './connection.ts';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
+import { MessageReader } from './message-reader.ts';
+import type { RequestHead } from './request-head.ts';
+import { deadlineExceeded, StreamCall, toStatus } from './stream-call.ts';
+import { frameHeadroomBytes } from './transport.ts';
+
+/**
+ * A call whose client sends one message: unary and server-streaming ones. The message is handed on when the client
+ * has finished, since only then it is known to be the only one. One that comes whole in one DATA frame, as nearly all
+ * do, is taken from it without a reader being made.
+ */
+export abstract class SingleRequestCall extends StreamCall {
+  readonly #encoding: string | undefined;
+  #message: Buffer | undefined;
+  #reader: MessageReader | undefined;
+
+  constructor(stream: ServerHttp2Stream, metadata: IncomingHttpHeaders, head: RequestHead, connection: Connection) {
+    super(stream, metadata, head, connection);
+    this.#encoding = head.encoding;
+    connection.timedCalls.add(this);
+  }
+
+  received(chunk: Buffer): void {
+    if (this.ended) return;
+    const bodyBytes = chunk.length - frameHeadroomBytes;
+    if (
+      this.#message === undefined &&
+      this.#reader === undefined &&
+      bodyBytes >= 0 &&
+      bodyBytes <= this.connection.limits.maxReceiveBytes &&
+      chunk[0] === 0 &&
+      chunk.readUInt32BE(1) === bodyBytes
+    ) {
+      this.#message = chunk.subarray(frameHeadroomBytes);
+      return;
+    }
+    try {
+      this.#receiveSlowly(chunk);
+    } catch (error) {
+      this.refuse(toStatus(error, this.connection, this.path));
+      this.#release();
+    }
+  }
+
+  halfClosed(): void {
+    // A reset ends what the stream hands out as well. That is no request, even if its message is complete.
+    if (this.ended || this.isGone) return;
+    const message = this.#message;
+    if (this.#reader !== undefined && !this.#reader.atBoundary) {
+      this.refuse(new GrpcStatus(GrpcCode.internal, 'unexpected EOF'));
+    } else if (message === undefined) {
+      this.refuse(cardinalityViolation('received no request message'));
+    } else {
+      this.#message = undefined;
+      this.lastProgress = this.connection.sweeps;
+      this.invoke(message);
+    }
+  }
+
+  protected sweepUnanswered(): void {
+    const idleMs = (this.connection.sweeps - this.lastProgress) * this.connection.limits.sweepIntervalMs;
+    if (this.stream.readableEnded) {
+      this.sweepReply(idleMs);
+    } else if (performance.now() >= this.deadlineMs) {
+      this.refuse(deadlineExceeded());
+    } else if (idleMs > this.connection.limits.requestTimeoutMs) {
+      this.refuse(new GrpcStatus(GrpcCode.deadlineExceeded, 'the request did not arrive in time'));
+    }
+  }
+
+  /** The request is complete: calls the handler. Called at most once, and not if the call has ended before. */
+  protected abstract invoke(request: Buffer): void;
+
+  /** Resets the stream if its client has taken nothing of the reply for too long. */
+  protected abstract sweepReply(idleMs: number): void;
+
+  protected override closed(): void {
+    this.#release();
+  }
+
+  #receiveSlowly(chunk: Buffer): void {
+    this.#reader ??= new MessageReader(this.connection.limits.maxReceiveBytes, this.#encoding);
+    this.#reader.push(chunk);
+    for (;;) {
+      const message = this.#reader.next();
+      if (message === undefined) break;
+      if (this.#message !== undefined) throw cardinalityViolation('received multiple request messages');
+      this.#message = message;
+    }
+    this.holdRequest(this.#reader.heldBytes + (this.#message?.length ?? 0));
+  }
+
+  #release(): void {
+    this.#reader = undefined;
+    this.#message = undefined;
+  }
+}
+
+function cardinalityViolation(what: string): GrpcStatus {
+  const text = `cardinality violation: ${what} for non-client-streaming RPC`;
+  return new GrpcStatus(GrpcCode.internal, text);
+}

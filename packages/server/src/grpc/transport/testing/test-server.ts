@@ -1,0 +1,44 @@
+import { createHttp2Transport, type Transport } from '../http2-transport.ts';
+import type { MethodHandler } from '../transport.ts';
+import type { TransportLimits } from '../transport-limits.ts';
+
+export interface TestServer {
+  readonly transport: Transport;
+  readonly port: number;
+  /** What the transport has logged as a warning or worse. */
+  readonly logged: string[];
+}
+
+/** A transport on a port of its own, with the given methods, that answers HTTP/1 with the request line. */
+export async function startTestServer(
+  routes: Readonly<Record<string, MethodHandler>>,
+  limits: Partial<TransportLimits> = {},
+): Promise<TestServer> {
+  const logged: string[] = [];
+  const transport = createHttp2Transport({
+    routes: new Map(Object.entries(routes)),
+    onHttp1: (request, response) => response.end(`${request.method} ${request.url}`),
+    log: {
+      debug: () => {},
+      warn: (_fields, text) => void logged.push(text),
+      error: (_fields, text) => void logged.push(text),
+    },
+    limits,
+  });
+  const { port } = await transport.listen('127.0.0.1', 0);
+  return { transport, port, logged };
+}
+
+/** Answers with what it was asked. */
+export function echo(request: Buffer): Buffer {
+  return Buffer.concat([Buffer.alloc(5), request]);
+}
+
+/** A promise and the function that settles it. */
+export function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

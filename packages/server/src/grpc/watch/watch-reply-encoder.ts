@@ -1,0 +1,99 @@
+import type { KvEvent } from '@tenure/core';
+import {
+  encodeWatchResponse,
+  type ResponseHeaderPrefix,
+  watchEventSize,
+  type WatchResponseFields,
+} from '@tenure/protocol';
+import type { StreamWatch } from './stream-watch.ts';
+
+/** The watch id of a response that is about no watch in particular. */
+const noWatchId = -1n;
+/** No less than a response takes without its events, in bytes. */
+const responseOverheadBytes = 128;
+
+const bare: WatchResponseFields = {
+  watchId: noWatchId,
+  created: false,
+  canceled: false,
+  compactRevision: 0,
+  cancelReason: '',
+  fragment: false,
+  events: [],
+  withPrevKv: false,
+};
+
+/**
+ * Encodes the responses of the Watch service, framed. `revision` is what the header carries. In a response with
+ * events, and in one that tells of progress, it is a promise: every event of that watch up to and with it has been
+ * sent. (etcd's header may name a later revision when a watch lags behind; a client that resumes from it then
+ * misses events.)
+ */
+export class WatchReplyEncoder {
+  readonly #headerPrefix: ResponseHeaderPrefix;
+  readonly #raftTerm: () => number;
+  /** The size from which a response for a watch with `fragment` is cut, in bytes. */
+  readonly #fragmentBytes: number;
+
+  constructor(headerPrefix: ResponseHeaderPrefix, raftTerm: () => number, fragmentBytes: number) {
+    this.#headerPrefix = headerPrefix;
+    this.#raftTerm = raftTerm;
+    this.#fragmentBytes = fragmentBytes;
+  }
+
+  created(revision: number, watchId: bigint): Buffer {
+    return this.#encode(revision, { ...bare, watchId, created: true });
+  }
+
+  /** A watch that was refused: created and cancelled in one, under no id. */
+  refused(revision: number, cancelReason: string): Buffer {
+    return this.#encode(revision, { ...bare, created: true, canceled: true, cancelReason });
+  }
+
+  canceled(revision: number, watchId: bigint): Buffer {
+    return this.#encode(revision, { ...bare, watchId, canceled: true });
+  }
+
+  compacted(revision: number, watchId: bigint, compactRevision: number): Buffer {
+    return this.#encode(revision, { ...bare, watchId, canceled: true, compactRevision });
+  }
+
+  /** Progress of one watch. */
+  progress(revision: number, watchId: bigint): Buffer {
+    return this.#encode(revision, { ...bare, watchId });
+  }
+
+  /** Progress of all watches of a stream. */
+  progressOfAll(revision: number): Buffer {
+    return this.#encode(revision, bare);
+  }
+
+  /** One response, or its fragments, which must leave one directly after the other. */
+  events(revision: number, watch: StreamWatch, events: readonly KvEvent[]): Buffer[] {
+    const fields = { ...bare, watchId: watch.id, withPrevKv: watch.prevKv, events };
+    if (!watch.fragment) return [this.#encode(revision, fields)];
+    const replies: Buffer[] = [];
+    for (let from = 0; from < events.length;) {
+      const to = this.#fragmentEnd(watch, events, from);
+      replies.push(this.#encode(revision, { ...fields, events: events.slice(from, to), fragment: to < events.length }));
+      from = to;
+    }
+    return replies;
+  }
+
+  /** Each fragment has at least one event, however large. */
+  #fragmentEnd(watch: StreamWatch, events: readonly KvEvent[], from: number): number {
+    let bytes = responseOverheadBytes;
+    let to = from;
+    for (; to < events.length; to += 1) {
+      bytes += watchEventSize(events[to]!, watch.prevKv);
+      if (to > from && bytes >= this.#fragmentBytes) break;
+    }
+    return to;
+  }
+
+  #encode(revision: number, fields: WatchResponseFields): Buffer {
+    const header = { prefix: this.#headerPrefix, revision, raftTerm: this.#raftTerm() };
+    return encodeWatchResponse(header, fields);
+  }
+}

@@ -1,0 +1,230 @@
+import { expect, test, vi } from 'vitest';
+import { GrpcCode } from '../transport/grpc-status.ts';
+import { settle, WatchBench } from './testing/watch-bench.ts';
+
+const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
+
+test('ids: from 0 up, as the client says, never one that is in use', () => {
+  const bench = new WatchBench();
+  const call = bench.open();
+  call.create('a');
+  call.create('a', { watchId: 2n });
+  call.create('a', { watchId: -7n });
+  call.create('a');
+  call.create('a');
+  call.create('a', { watchId: 3n });
+  call.request({ case: 'cancelRequest', value: { watchId: 3n } });
+  call.create('a', { watchId: 3n });
+  expect(call.brief()).toEqual([
+    '#0 r1 created',
+    '#2 r1 created',
+    '#-7 r1 created',
+    '#1 r1 created',
+    '#3 r1 created',
+    '#-1 r1 created canceled "mvcc: duplicate watch ID provided on the WatchStream"',
+    '#3 r1 canceled',
+    '#3 r1 created',
+  ]);
+});
+
+test("what cannot be watched is refused with etcd's reason, and takes no id", () => {
+  const bench = new WatchBench();
+  const call = bench.open();
+  call.create('b', { rangeEnd: bytes('a') });
+  call.create('b', { rangeEnd: bytes('b') });
+  call.create('b', { startRevision: -1n });
+  call.create('b');
+  expect(call.brief()).toEqual([
+    '#-1 r1 created canceled "mvcc: watcher range is empty"',
+    '#-1 r1 created canceled "mvcc: watcher range is empty"',
+    '#-1 r1 created canceled "etcdserver: mvcc: required revision has been compacted"',
+    '#0 r1 created',
+  ]);
+});
+
+test('cancelling is answered once; unknown ids and unknown requests are passed over', () => {
+  const bench = new WatchBench();
+  const call = bench.open();
+  call.create('a');
+  call.request({ case: 'cancelRequest', value: { watchId: 0n } });
+  call.request({ case: 'cancelRequest', value: { watchId: 0n } });
+  call.request({ case: 'cancelRequest', value: { watchId: 99n } });
+  call.request(undefined);
+  call.requestRaw(Buffer.from([0x7a, 0x00]));
+  bench.put('a');
+  expect(call.brief()).toEqual(['#0 r1 created', '#0 r1 canceled']);
+  expect(bench.service.counts.watchers).toBe(0);
+  expect(call.status).toBeUndefined();
+});
+
+test('bytes that are no request end the call as etcd ends it', () => {
+  const bench = new WatchBench();
+  const call = bench.open();
+  call.create('a');
+  call.requestRaw(Buffer.from([0x0a, 0x7f, 0x01]));
+  expect(call.status?.code).toBe(GrpcCode.internal);
+  expect(bench.service.counts).toMatchObject({ streams: 0, watchers: 0 });
+});
+
+test('a compacted start cancels with the compact revision; its id stays taken until the client cancels', async () => {
+  const bench = new WatchBench();
+  for (const value of ['2', '3', '4']) bench.put('a', value);
+  bench.compact(3);
+  const call = bench.open();
+  call.create('a', { startRevision: 2n, watchId: 5n });
+  call.create('a', { startRevision: 3n });
+  await settle();
+  call.create('a', { watchId: 5n });
+  call.request({ case: 'cancelRequest', value: { watchId: 5n } });
+  call.create('a', { watchId: 5n });
+  expect(call.brief()).toEqual([
+    '#5 r4 created',
+    '#0 r4 created',
+    '#5 r4 canceled compacted@3',
+    '#0 r4 put a@3 put a@4',
+    '#-1 r4 created canceled "mvcc: duplicate watch ID provided on the WatchStream"',
+    '#5 r4 canceled',
+    '#5 r4 created',
+  ]);
+});
+
+test('progress is told at once when all is sent, else as soon as it is', async () => {
+  const bench = new WatchBench();
+  bench.put('a', 'x'.repeat(500));
+  const call = bench.open(100);
+  call.request({ case: 'progressRequest', value: {} });
+  call.create('a', { startRevision: 2n });
+  call.request({ case: 'progressRequest', value: {} });
+  call.request({ case: 'progressRequest', value: {} });
+  await settle();
+  // The answer to both waits until the reader has taken what is before it.
+  expect(call.bufferedBytes).toBeGreaterThan(500);
+  expect(call.brief()).toEqual(['#-1 r2', '#0 r2 created', '#0 r2 put a@2', '#-1 r2']);
+  bench.put('b');
+  call.request({ case: 'progressRequest', value: {} });
+  expect(call.brief()).toEqual(['#-1 r3']);
+});
+
+test('questions for progress that nobody reads the answers to are answered once', () => {
+  const bench = new WatchBench();
+  const call = bench.open(1);
+  call.create('a');
+  for (let n = 0; n < 1000; n++) call.request({ case: 'progressRequest', value: {} });
+  const { bufferedBytes } = call;
+  expect(bufferedBytes).toBeLessThan(100);
+  expect(call.brief()).toEqual(['#0 r1 created', '#-1 r1']);
+});
+
+test('quiet watches that ask for it are notified of progress at each interval; others are not', async () => {
+  const bench = new WatchBench({ progressNotifyIntervalMs: 100 });
+  const call = bench.open();
+  call.create('a', { progressNotify: true });
+  call.create('a');
+  bench.put('b');
+  const notifications: string[] = [];
+  call.read();
+  call.received.length = 0;
+  while (notifications.length < 2) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    notifications.push(...call.brief());
+  }
+  expect(notifications).toEqual(['#0 r2', '#0 r2']);
+  call.disconnect();
+});
+
+test('a watch that was sent events in the interval is not notified', async () => {
+  const bench = new WatchBench({ progressNotifyIntervalMs: 100 });
+  const call = bench.open();
+  call.create('a', { progressNotify: true });
+  const startedMs = performance.now();
+  const lines: string[] = [];
+  while (performance.now() - startedMs < 350) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    bench.put('a');
+    lines.push(...call.brief());
+  }
+  expect(lines.filter((line) => !line.includes('put') && !line.includes('created'))).toEqual([]);
+  call.disconnect();
+});
+
+test('requests are not read from a client that does not read the answers', () => {
+  const bench = new WatchBench({ limits: { maxUnsentReplies: 10 } });
+  const call = bench.open(1);
+  for (let n = 0; n < 1000; n++) call.create('a');
+  expect(call.paused).toBe(true);
+  expect(bench.service.counts.watchers).toBe(10);
+  for (let n = 0; n < 200; n++) call.read();
+  expect(bench.service.counts.watchers).toBe(1000);
+  expect(call.received).toHaveLength(1000);
+});
+
+test('limits refuse one more watch with a reason, and free again what is cancelled', () => {
+  const bench = new WatchBench({ limits: { maxWatchersPerStream: 2, maxWatchersPerServer: 3 } });
+  const first = bench.open();
+  for (let n = 0; n < 3; n++) first.create('a');
+  const second = bench.open();
+  for (let n = 0; n < 2; n++) second.create('a');
+  first.request({ case: 'cancelRequest', value: { watchId: 0n } });
+  second.create('a');
+  expect(first.brief().slice(2, 3)).toEqual([
+    '#-1 r1 created canceled "tenure: this stream has 2 watches, which is the limit; open another stream"',
+  ]);
+  expect(second.brief()).toEqual([
+    '#0 r1 created',
+    '#-1 r1 created canceled "tenure: this server has 3 watches, which is the limit; use another server"',
+    '#1 r1 created',
+  ]);
+});
+
+test('the keys of all watches together are limited, and what ends gives its share back', () => {
+  const bench = new WatchBench({ limits: { maxWatchedKeyBytes: 5000 } });
+  const [first, second] = [bench.open(), bench.open()];
+  first.create('a'.repeat(2000), { rangeEnd: bytes('b') });
+  first.create('a', { rangeEnd: bytes('b'.repeat(2500)) });
+  second.create('a'.repeat(2000), { rangeEnd: bytes('b') });
+  first.request({ case: 'cancelRequest', value: { watchId: 1n } });
+  second.create('a'.repeat(2000), { rangeEnd: bytes('b') });
+  second.create('a'.repeat(2000), { rangeEnd: bytes('b') });
+  first.disconnect();
+  second.create('a'.repeat(2000), { rangeEnd: bytes('b') });
+  expect(second.brief().map((line) => line.replace(/"tenure: the keys .* limit"/, 'refused'))).toEqual([
+    '#-1 r1 created canceled refused',
+    '#0 r1 created',
+    '#-1 r1 created canceled refused',
+    '#1 r1 created',
+  ]);
+});
+
+test('a client that goes away leaves nothing behind', () => {
+  const bench = new WatchBench();
+  const call = bench.open(1);
+  call.create('a', { progressNotify: true });
+  call.create('a', { startRevision: 1n });
+  bench.put('a');
+  call.disconnect();
+  expect(bench.service.counts).toMatchObject({ streams: 0, watchers: 0, slowWatchers: 0 });
+  bench.put('a');
+});
+
+test('a call that is over leaves no timer behind', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  try {
+    const call = new WatchBench().open();
+    call.create('a', { progressNotify: true });
+    call.create('a', { progressNotify: true });
+    expect(vi.getTimerCount()).toBe(1);
+    call.disconnect();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a half-closed call goes on, as with etcd', () => {
+  const bench = new WatchBench();
+  const call = bench.open();
+  call.create('a');
+  call.onHalfClose();
+  bench.put('a');
+  expect(call.brief()).toEqual(['#0 r1 created', '#0 r2 put a@2']);
+});

@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DeadlineQueue } from './deadline-queue.ts';
+
+const rows = 31;
+
+const operation = fc.oneof(
+  fc.record({
+    kind: fc.constant('set' as const),
+    row: fc.nat(rows - 1),
+    dueMs: fc.integer({ min: -50, max: 50 }).map((half) => half / 2),
+  }),
+  fc.record({ kind: fc.constant('remove' as const), row: fc.nat(rows - 1) }),
+  fc.record({ kind: fc.constant('takeFirst' as const) }),
+);
+
+describe('DeadlineQueue', () => {
+  it('always shows the least deadline, whatever was put in, moved and taken out', () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 200 }), (operations) => {
+        const queue = new DeadlineQueue();
+        const model = new Map<number, number>();
+        for (const step of operations) {
+          if (step.kind === 'set') {
+            queue.set(step.row, step.dueMs);
+            model.set(step.row, step.dueMs);
+          } else if (step.kind === 'remove') {
+            queue.remove(step.row);
+            model.delete(step.row);
+          } else {
+            const first = queue.first();
+            expect(model.get(first)).toBe(queue.firstDueMs());
+            queue.remove(first);
+            model.delete(first);
+          }
+          expect(queue.size).toBe(model.size);
+          expect(queue.firstDueMs()).toBe(model.size === 0 ? undefined : Math.min(...model.values()));
+          for (let row = 0; row < rows; row += 1) expect(queue.has(row)).toBe(model.has(row));
+        }
+      }),
+    );
+  });
+});

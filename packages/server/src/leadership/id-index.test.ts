@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { IdIndex } from './id-index.ts';
+
+const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
+/** Few enough to be found again, among them ids that differ in one half only, negative ones and the extremes. */
+const knownId = fc.oneof(
+  fc.bigInt(-40n, 40n),
+  fc.nat(20).map((high) => BigInt(high) << 32n),
+  int64,
+);
+
+const operation = fc.record({ kind: fc.constantFrom('add', 'add', 'remove', 'find'), id: knownId });
+
+/** With one seed ids collide as they do; with several, chains of buckets of any shape come up. */
+const seed = fc.integer();
+
+function check(index: IdIndex, model: ReadonlyMap<bigint, number>, ids: Iterable<bigint>): void {
+  expect(index.size).toBe(model.size);
+  const asked = [...ids];
+  expect(asked.map((id) => index.find(id))).toEqual(asked.map((id) => model.get(id) ?? -1));
+}
+
+describe('IdIndex', () => {
+  it('finds what a map finds, whatever was added and removed', () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 300 }), seed, (operations, seedValue) => {
+        const index = new IdIndex(seedValue);
+        const model = new Map<bigint, number>();
+        for (const [row, { kind, id }] of operations.entries()) {
+          if (kind === 'remove') {
+            expect(index.remove(id)).toBe(model.get(id) ?? -1);
+            model.delete(id);
+          } else if (kind === 'add' && !model.has(id)) {
+            index.add(id, row);
+            model.set(id, row);
+          }
+          expect(index.find(id)).toBe(model.get(id) ?? -1);
+        }
+        check(index, model, new Set(operations.map(({ id }) => id)));
+      }),
+    );
+  });
+
+  it('finds all that is left when many ids are added and some of them removed', () => {
+    const many = fc.uniqueArray(fc.oneof(fc.bigInt(-5_000n, 5_000n), int64), { minLength: 1_500, maxLength: 3_000 });
+    fc.assert(
+      fc.property(many, fc.integer({ min: 1, max: 7 }), seed, (ids, keepOneOf, seedValue) => {
+        const index = new IdIndex(seedValue);
+        const model = new Map(ids.map((id, row) => [id, row]));
+        for (const [id, row] of model) index.add(id, row);
+        check(index, model, ids);
+        for (const [id, row] of [...model]) {
+          if (row % keepOneOf === 0) continue;
+          expect(index.remove(id)).toBe(row);
+          model.delete(id);
+        }
+        check(index, model, ids);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});

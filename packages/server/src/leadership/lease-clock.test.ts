@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LeaseClock } from './lease-clock.ts';
+import { VirtualClock } from './testing/virtual-clock.ts';
+
+/** What of one stall may go unnoticed: the part before the tick that it delays, and what is no stall yet. */
+const unnoticedMs = 50 + 100;
+
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 500 }) }),
+  fc.record({ kind: fc.constant('stall' as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
+);
+
+describe('the clock of the leases', () => {
+  it('leaves out every stall but for its beginning, whoever asks first, and never goes back', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const clock = new VirtualClock();
+        const leaseClock = new LeaseClock(clock);
+        leaseClock.start();
+        let last = leaseClock.nowMs();
+        let ranMs = 0;
+        let stalls = 0;
+        const look = (): void => {
+          const now = leaseClock.nowMs();
+          expect(now).toBeGreaterThanOrEqual(last);
+          expect(now).toBeGreaterThanOrEqual(ranMs);
+          expect(now).toBeLessThanOrEqual(ranMs + stalls * unnoticedMs);
+          last = now;
+        };
+        for (const { kind, ms } of steps) {
+          if (kind === 'advance') {
+            await clock.advance(ms);
+            ranMs += ms;
+          } else {
+            stalls += 1;
+            await clock.stall(ms, look);
+          }
+          look();
+        }
+        leaseClock.stop();
+      }),
+    );
+  });
+
+  it('neither goes back nor ahead of true time when it is asked in the middle of a stall', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 130 }), { maxLength: 20 }), (stepsMs) => {
+        let trueMs = 0;
+        // No timer fires: whoever asks does so while the event loop is blocked.
+        const blocked = Object.assign(new VirtualClock(), { monotonicMs: () => trueMs, after: () => () => {} });
+        const leaseClock = new LeaseClock(blocked);
+        leaseClock.start();
+        let last = leaseClock.nowMs();
+        for (const stepMs of stepsMs) {
+          trueMs += stepMs;
+          const now = leaseClock.nowMs();
+          expect(now).toBeGreaterThanOrEqual(last);
+          expect(now).toBeLessThanOrEqual(last + stepMs);
+          last = now;
+        }
+        expect(last).toBeLessThanOrEqual(unnoticedMs);
+      }),
+    );
+  });
+
+  it('counts the stalls that it has noticed', async () => {
+    const clock = new VirtualClock();
+    const leaseClock = new LeaseClock(clock);
+    leaseClock.start();
+    await clock.advance(1_000);
+    expect(leaseClock.stallCount()).toBe(0);
+    let seenInside = 0;
+    clock.after(10, () => (seenInside = leaseClock.stallCount()));
+    await clock.stall(3_000);
+    expect(seenInside).toBe(1);
+    expect(leaseClock.stallCount()).toBe(1);
+  });
+
+  it('is the monotonic clock until it is started, and again when it is stopped', async () => {
+    const clock = new VirtualClock();
+    const leaseClock = new LeaseClock(clock);
+    await clock.stall(1_000);
+    expect(leaseClock.nowMs()).toBe(1_000);
+    leaseClock.start();
+    leaseClock.stop();
+    await clock.stall(1_000);
+    expect(leaseClock.nowMs()).toBe(2_000);
+  });
+});

@@ -1,0 +1,137 @@
+import { StateMachine, type Applied, type Command, type CommandResponse } from '@tenure/core';
+import { Leadership } from '../leadership.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** What the world saw of a lease's end. */
+export interface LeaseEnd {
+  readonly id: bigint;
+  readonly cause: 'revoked' | 'expired';
+  readonly atMs: number;
+}
+
+/**
+ * One leader over the real state machine and the real keeper, on a virtual clock, with a log whose appends take
+ * `appendMs`. `restart` is a crash: the leader's memory is gone, the state is what the log says.
+ */
+export class LeaseWorld {
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly state: StateMachine = new StateMachine();
+  readonly ends: LeaseEnd[] = [];
+  readonly commands: Command['kind'][] = [];
+  readonly lagsMs: number[] = [];
+  leadership: Leadership;
+  appendMs = 1;
+  /** Appends fail while this is set, without having happened. */
+  refusing = false;
+  readonly #heartbeatIntervalMs: number;
+  #lastAppendBeganMs = 0;
+  #generation = 0;
+  #tail: Promise<void> = Promise.resolve();
+
+  private constructor(heartbeatIntervalMs: number) {
+    this.#heartbeatIntervalMs = heartbeatIntervalMs;
+    this.leadership = this.#newLeadership();
+  }
+
+  static async create(options: { heartbeatIntervalMs?: number } = {}): Promise<LeaseWorld> {
+    const world = new LeaseWorld(options.heartbeatIntervalMs ?? 200);
+    await world.run(() => world.leadership.claim());
+    return world;
+  }
+
+  get nowMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  /** Runs something that waits for the log, letting time pass for it. */
+  async run<T>(start: () => Promise<T>): Promise<T> {
+    let outcome: { value: T } | { error: unknown } | undefined;
+    start().then(
+      (value) => (outcome = { value }),
+      (error: unknown) => (outcome = { error }),
+    );
+    for (let waited = 0; outcome === undefined && waited < 10_000; waited += 1) {
+      await this.clock.settle();
+      if (outcome === undefined) await this.clock.advance(1);
+    }
+    if (outcome === undefined) throw new Error('nothing came of it within ten seconds of virtual time');
+    if ('error' in outcome) throw outcome.error;
+    return outcome.value;
+  }
+
+  propose(command: Command): Promise<CommandResponse> {
+    return this.#proposeIn(this.#generation, command);
+  }
+
+  async grant(id: bigint, ttlMs: number): Promise<CommandResponse> {
+    return this.run(() => this.propose({ kind: 'leaseGrant', id, ttlMs, label: '' }));
+  }
+
+  /** The granted TTL, or 0 when the lease is gone. */
+  async renew(id: bigint): Promise<number> {
+    return this.run(async () => this.leadership.keeper.renew(id));
+  }
+
+  /** A crash and a new start. `downMs` passes while nobody leads. */
+  async restart(downMs: number): Promise<void> {
+    this.#generation += 1;
+    this.leadership.stop(new Error('crashed'));
+    this.#tail = Promise.resolve();
+    await this.clock.advance(downMs);
+    this.leadership = this.#newLeadership();
+    const { built } = await this.run(() => this.leadership.claim());
+    await this.run(() => built);
+  }
+
+  #newLeadership(): Leadership {
+    const world = this;
+    const generation = this.#generation;
+    return new Leadership({
+      clock: this.clock,
+      state: () => this.state,
+      port: {
+        propose: (command) => this.#proposeIn(generation, command),
+        get lastAppendBeganMs() {
+          return world.#lastAppendBeganMs;
+        },
+      },
+      metrics: {
+        leaseRenewed: () => {},
+        leaseExpired: (lagMs) => this.lagsMs.push(lagMs),
+      },
+      leaderId: `run-${generation}`,
+      heartbeatIntervalMs: this.#heartbeatIntervalMs,
+      rightMs: 800,
+    });
+  }
+
+  /** Appends one after the other; what a dead process had not appended is lost. */
+  #proposeIn(generation: number, command: Command): Promise<CommandResponse> {
+    const turn = this.#tail.then(async () => {
+      if (generation !== this.#generation) return new Promise<CommandResponse>(() => {});
+      if (this.refusing) throw new Error('the log refuses');
+      this.#lastAppendBeganMs = this.nowMs;
+      const epoch = command.kind === 'claim' ? command.epoch : this.state.epoch;
+      const timeMs = this.leadership.stampMs();
+      await new Promise<void>((resolve) => this.clock.after(this.appendMs, resolve));
+      if (generation !== this.#generation) return new Promise<CommandResponse>(() => {});
+      const index = this.state.appliedIndex + 1;
+      return this.#applied(command, this.state.apply({ index, epoch, timeMs, commands: [command] }));
+    });
+    this.#tail = turn.then(
+      () => {},
+      () => {},
+    );
+    return turn;
+  }
+
+  #applied(command: Command, applied: Applied): CommandResponse {
+    this.commands.push(command.kind);
+    if (command.kind === 'claim') this.leadership.claimed();
+    if (applied.leaseChanges.length > 0) this.leadership.keeper.applied(applied.leaseChanges);
+    for (const change of applied.leaseChanges) {
+      if (change.kind === 'removed') this.ends.push({ id: change.id, cause: change.cause, atMs: this.nowMs });
+    }
+    return applied.responses[0] as CommandResponse;
+  }
+}

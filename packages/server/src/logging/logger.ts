@@ -1,0 +1,27 @@
+import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import type { ServerConfig } from '../config/server-config.ts';
+
+/**
+ * Structured logs: `log.warn({ leaseId, err }, 'what happened')`. Keys and values of users never go in; lease ids do.
+ * Nothing is logged per request at `info` or above.
+ */
+export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'>;
+
+/**
+ * One JSON line an event, written to `stream` (stderr, so that stdout holds only lines for people) before the
+ * call returns.
+ */
+export function createLogger(
+  config: Pick<ServerConfig, 'name' | 'logLevel'>,
+  stream: { write(line: string): unknown },
+): Logger {
+  return pino(
+    {
+      level: config.logLevel,
+      base: { name: config.name, pid: process.pid },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line) => void stream.write(line) },
+  );
+}

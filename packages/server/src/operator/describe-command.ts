@@ -1,0 +1,65 @@
+import type { Command } from '@tenure/core';
+
+/** How many of a list are shown before 'and N more'. */
+const maxShown = 8;
+
+/** A command of the log on one line. Values are left out: a dump is passed around when help is needed. */
+export function describeCommand(command: Command): string {
+  switch (command.kind) {
+    case 'put': {
+      const { key, value, lease } = command.put;
+      return `put ${quote(key)} (${value.length} bytes)${lease === 0n ? '' : ` lease ${hex(lease)}`}`;
+    }
+    case 'deleteRange': {
+      const { key, rangeEnd } = command.deleteRange;
+      return `deleteRange ${quote(key)}${rangeEnd === '' ? '' : ` to ${quote(rangeEnd)}`}`;
+    }
+    case 'txn': {
+      const { compare, success, failure } = command.txn;
+      return `txn of ${compare.length} compares, ${success.length} operations then, ${failure.length} else`;
+    }
+    case 'compact':
+      return `compact to revision ${command.revision}`;
+    case 'leaseGrant': {
+      const { id, ttlMs, label } = command;
+      return `leaseGrant ${hex(id)} of ${ttlMs} ms${label === '' ? '' : ` ${JSON.stringify(label)}`}`;
+    }
+    case 'leaseRevoke':
+      return `leaseRevoke ${hex(command.id)}`;
+    case 'expireLeases':
+      return `expireLeases ${list(command.leases, ({ id, renewIndex }) => `${hex(id)}@${renewIndex}`)}`;
+    case 'checkpointLeases':
+      return `checkpointLeases ${list(command.leases, ({ id, deadlineMs }) => `${hex(id)} until ${deadlineMs} ms`)}`;
+    case 'renewLeases':
+      return `renewLeases ${list(command.ids, hex)}`;
+    case 'claim':
+      return `claim of epoch ${command.epoch} by ${command.leader} for ${command.rightMs} ms`;
+    case 'heartbeat':
+      return 'heartbeat';
+    case 'createCluster':
+      return `createCluster ${hex(command.clusterId)}`;
+    case 'resign':
+      return `resign to ${hex(command.target)}`;
+    case 'removeMember':
+      return `removeMember ${hex(command.id)}`;
+    case 'registerMember':
+      return `registerMember ${hex(command.id)} ${JSON.stringify(command.name)} at ${command.clientUrls.join(',')}`;
+    case 'alarm':
+      return `alarm ${command.action} ${command.alarm} of member ${hex(command.memberId)}`;
+  }
+}
+
+function list<T>(items: readonly T[], show: (item: T) => string): string {
+  const more = items.length > maxShown ? `, and ${items.length - maxShown} more` : '';
+  return items.slice(0, maxShown).map(show).join(', ') + more;
+}
+
+function hex(id: bigint): string {
+  return BigInt.asUintN(64, id).toString(16).padStart(16, '0');
+}
+
+// Keys are latin1 strings inside; they are shown as the UTF-8 that they most often are, with control characters
+// escaped.
+function quote(bytes: string): string {
+  return JSON.stringify(Buffer.from(bytes, 'latin1').toString('utf8'));
+}

@@ -1,0 +1,31 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { EngineError } from '../engines/engine-error.ts';
+import { openFileEngine } from '../engines/file/file-engine.ts';
+import { listNames } from '../engines/file/file-names.ts';
+import type { LogEngine } from '../engines/log-engine.ts';
+import { openSharedEngine, type SharedEngineOptions } from '../engines/shared-engine.ts';
+
+/** Where a log is kept, as the flags of `tenure serve` name it. */
+export type LogPlace =
+  | { readonly kind: 'folder'; readonly dataDir: string }
+  /** postgres://... with the schema, or etcd://... */
+  | ({ readonly kind: 'shared' } & Pick<SharedEngineOptions, 'url' | 'schema' | 'tls' | 'login'>);
+
+/** Opens a log that must be there already. Rejects with EngineError. */
+export async function openExistingLog(place: LogPlace): Promise<LogEngine> {
+  if (place.kind === 'shared') {
+    return openSharedEngine({ ...place, dedicated: false, mustExist: true, onNotice: () => undefined });
+  }
+  const folder = resolve(place.dataDir);
+  const { segments, snapshots } = listNames(existsSync(folder) ? readdirSync(folder) : []);
+  if (segments.length + snapshots.length === 0) throw new EngineError('unusable', `${folder} holds no log`);
+  return openFileEngine({ folder });
+}
+
+/** The place as an operator may see it: without a password. */
+export function placeText(place: LogPlace): string {
+  if (place.kind === 'folder') return place.dataDir;
+  const url = place.url.replace(/^(\w+:\/\/[^:@/]*):[^@/]*@/, '$1:***@');
+  return url.startsWith('etcd://') ? url : `${url} (schema ${place.schema})`;
+}

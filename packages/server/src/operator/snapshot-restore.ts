@@ -1,0 +1,99 @@
+import { SnapshotReader, type StateMachine } from '@tenure/core';
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chainHash } from '../engines/chain-hash.ts';
+import { EngineError } from '../engines/engine-error.ts';
+import { seedFolder } from '../engines/file/seeded-folder.ts';
+import type { Position, SharedLogEngine } from '../engines/log-engine.ts';
+import { openSharedEngine } from '../engines/shared-engine.ts';
+import { breathe } from '../replica/breathe.ts';
+import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
+import { placeText, type LogPlace } from './log-place.ts';
+import { type SnapshotStatus, snapshotStatus } from './snapshot-status.ts';
+
+/** How often the outcome is asked for when the connection broke over it, and how long that goes on. */
+const lookIntervalMs = 250;
+const maxLooks = 40;
+
+/**
+ * Makes a new log from a snapshot file, in a data folder or on an engine that servers share. It is the log of a new
+ * cluster, without members, which goes on from the revision, the leases and the cluster time of the old one; see the
+ * decision record 010. Verifies the file first. Resolves with what was restored; `clusterId` is the new one. Rejects as
+ * snapshotStatus does, and with EngineError when the place cannot be used or holds a log already.
+ */
+export async function restoreSnapshot(path: string, place: LogPlace): Promise<SnapshotStatus> {
+  const status = await snapshotStatus(path);
+  const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
+  const { head, state } = await readAsNewCluster(path, clusterId);
+  const { index, hash } = head.position;
+  // The hash names the cluster, so that a server which has applied the former log up to here does not go on in this
+  // one.
+  const position = { index, hash: chainHash(hash, Buffer.from(`restored as cluster ${clusterId.toString(16)}`)) };
+  if (place.kind === 'folder') await seedFolder(place.dataDir, position, chunksOf(state));
+  else await seedShared(place, position, state);
+  return { ...status, clusterId: String(clusterId) };
+}
+
+async function readAsNewCluster(
+  path: string,
+  clusterId: bigint,
+): Promise<{ readonly head: SnapshotFileHead; readonly state: StateMachine }> {
+  let head: SnapshotFileHead | undefined;
+  const reader = new SnapshotReader();
+  for await (const part of readSnapshotFile(createReadStream(path))) {
+    if ('head' in part) head = part.head;
+    else reader.push(part.chunk);
+  }
+  if (head === undefined) throw new Error('a snapshot was read without its head');
+  const secret = randomBytes(32).toString('base64url');
+  return { head, state: reader.finish({ clusterId, secret, isFinal: head.isFinal === true }) };
+}
+
+async function* chunksOf(state: StateMachine): AsyncGenerator<Uint8Array> {
+  const steps = state.snapshot();
+  for (let step = steps.next(); step.done !== true; step = steps.next()) {
+    yield step.value;
+    await breathe();
+  }
+}
+
+async function seedShared(
+  place: Extract<LogPlace, { kind: 'shared' }>,
+  position: Position,
+  state: StateMachine,
+): Promise<void> {
+  const engine = await openSharedEngine({ ...place, dedicated: false, onNotice: () => undefined });
+  try {
+    const tail = await engine.tail();
+    if (tail.index > 0) throw inUse(place, tail.index);
+    await engine.seed(position, chunksOf(state));
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    if (error.code === 'conflict') throw inUse(place, error.tail?.index ?? 0);
+    const isOpen = error.code === 'unknown' || error.code === 'unavailable';
+    if (!isOpen || !(await wasSeeded(engine, position))) throw error;
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Whether a seed whose connection broke was carried out after all. */
+async function wasSeeded(engine: SharedLogEngine, position: Position): Promise<boolean> {
+  for (let look = 1; look <= maxLooks; look += 1) {
+    try {
+      return (await engine.tail()).hash === position.hash;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, lookIntervalMs));
+    }
+  }
+  return false;
+}
+
+function inUse(place: Extract<LogPlace, { kind: 'shared' }>, index: number): EngineError {
+  const what = `${placeText(place)} holds the log of a cluster already (up to entry ${index})`;
+  const prefix = /^etcd:\/\/[^/]+(\/.*?)\/*$/.exec(place.url)?.[1] ?? '/tenure';
+  const help = place.url.startsWith('etcd://')
+    ? `give another prefix in the address, or, if nothing needs it any more: etcdctl del --prefix ${prefix}/`
+    : `give another schema with --engine-schema, or, if nothing needs it any more: DROP SCHEMA ${place.schema} CASCADE`;
+  return new EngineError('unusable', `${what}; ${help}`);
+}

@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { EngineError } from '../engines/engine-error.ts';
+import type { LogEngine } from '../engines/log-engine.ts';
+import { breathe } from '../replica/breathe.ts';
+import { decodeCommand } from '../replica/command-codec.ts';
+import { recover } from '../replica/recovery.ts';
+import { writeSnapshotFile } from '../replica/snapshot-file.ts';
+import { tenureVersion } from '../version.ts';
+import { openExistingLog, placeText, type LogPlace } from './log-place.ts';
+
+/** A leader appends at least each heartbeat interval, which is 200 ms unless it was set to more. */
+const quietMs = 1_000;
+
+/**
+ * The bytes of a snapshot file of a log that no server uses: everything that was ever acknowledged is in it. Rejects
+ * with EngineError: `locked` while a server runs on a data folder, `conflict` when one appends to a shared log, before
+ * the last byte is given.
+ */
+export async function* snapshotOfLog(place: LogPlace): AsyncGenerator<Uint8Array> {
+  const engine = await openExistingLog(place);
+  try {
+    const { state, position } = await recover(engine, decodeCommand);
+    if (state.clusterId === 0n) throw new EngineError('unusable', `${placeText(place)} holds no cluster yet`);
+    if (place.kind === 'shared') await delay(quietMs);
+    const { clusterId, currentRevision: revision } = state;
+    const head = { format: 1, position, revision, clusterId: String(clusterId), tenureVersion, isFinal: true } as const;
+    const steps = state.snapshot();
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let step = steps.next(); step.done !== true; step = steps.next()) {
+        yield step.value;
+        await breathe();
+      }
+      await checkQuiet(engine, position.index);
+    }
+    yield* writeSnapshotFile(head, chunks());
+  } finally {
+    await engine.close();
+  }
+}
+
+async function checkQuiet(engine: LogEngine, index: number): Promise<void> {
+  const tail = await engine.tail();
+  if (tail.index === index) return;
+  const what = `servers append to this log: it has grown from entry ${index} to ${tail.index}`;
+  throw new EngineError('conflict', `${what}; stop them all first, or save through one that runs (--endpoints)`, {
+    tail,
+  });
+}

@@ -1,0 +1,236 @@
+import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import * as grpc from '@grpc/grpc-js';
+import { frameHeadroomBytes, peerpb } from '@tenure/protocol';
+import { GrpcStatus, type GrpcCode } from '../grpc/transport/grpc-status.ts';
+import type { LoggedEntry } from '../engines/log-engine.ts';
+import type { LeaderLink } from '../replica/leader-link.ts';
+import type { PendingProposal } from '../replica/pending-proposals.ts';
+import { ProposalError } from '../replica/proposal-error.ts';
+import { isNonce, newNonce, proofOf, proves } from './link-proof.ts';
+import type { LeaderView } from './follower-link.ts';
+import { Outbox } from './outbox.ts';
+
+export interface LeaderConnectionOptions {
+  /** host:port */
+  readonly address: string;
+  readonly epoch: number;
+  readonly memberId: bigint;
+  readonly run: number;
+  /** How the leader is named in the claim of that epoch. */
+  readonly leader: string;
+  readonly clusterId: bigint;
+  readonly secret: string;
+  readonly appliedIndex: () => number;
+  /** The leader has accepted this server. */
+  readonly onWelcome: (connection: LeaderConnection) => void;
+  readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
+  readonly onReturned: (sequence: number, epoch: number) => void;
+  /** The log goes on up to `index` at least: with this server's proposals, or with what a read here waits for. */
+  readonly onAppended: (index: number, entry?: LoggedEntry) => void;
+  readonly onRefused: (sequence: number, error: ProposalError) => void;
+  readonly onView: (view: LeaderView) => void;
+  /** The stream is over: called once, also when it never came to a welcome. */
+  readonly onClosed: (connection: LeaderConnection, status: grpc.StatusObject) => void;
+}
+
+type Request = MessageInitShape<typeof peerpb.ToLeaderSchema>;
+
+/** A network that loses everything and tells nobody is noticed by a PING without an answer: asked this often. */
+const keepAliveIntervalMs = 1_000;
+/** A leader that stands still for so long has lost its right anyway. */
+const keepAliveTimeoutMs = 1_500;
+const maxMessageBytes = 256 * 1024 * 1024;
+/**
+ * The leader takes a message as large as the largest request of a client and half a MiB more. So what is larger than
+ * this goes alone, and what goes together stays below.
+ */
+const maxToldBytes = 256 * 1024;
+/** What an item takes beside its payload, at most: tags, lengths, a sequence, an id. */
+const itemOverheadBytes = 32;
+const { Refusal_Reason: Reason } = peerpb;
+
+interface Waiting<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A follower's stream to the leader of one epoch. */
+export class LeaderConnection implements LeaderLink {
+  readonly epoch: number;
+  readonly #options: LeaderConnectionOptions;
+  readonly #client: grpc.Client;
+  readonly #stream: grpc.ClientDuplexStream<Request, peerpb.FromLeader>;
+  readonly #outbox: Outbox<Request>;
+  readonly #questions = new Map<bigint, Waiting<number>>();
+  readonly #calls = new Map<bigint, Waiting<Buffer>>();
+  readonly #nonce = newNonce();
+  #sequence = 0n;
+  #closed = false;
+  /** The other side has proved that it knows the secret. */
+  #isProved = false;
+  /** Why this side has ended the stream. */
+  #complaint: string | undefined;
+
+  constructor(options: LeaderConnectionOptions) {
+    this.epoch = options.epoch;
+    this.#options = options;
+    this.#client = new grpc.Client(options.address, grpc.credentials.createInsecure(), {
+      'grpc.max_receive_message_length': maxMessageBytes,
+      'grpc.max_send_message_length': maxMessageBytes,
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.keepalive_time_ms': keepAliveIntervalMs,
+      'grpc.keepalive_timeout_ms': keepAliveTimeoutMs,
+      'grpc.keepalive_permit_without_calls': 1,
+    });
+    this.#stream = this.#client.makeBidiStreamRequest(
+      '/tenure.peer.v1.Peer/Link',
+      (request: Request) => Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, request))),
+      (bytes: Buffer) => fromBinary(peerpb.FromLeaderSchema, bytes),
+    );
+    this.#outbox = new Outbox((requests) => this.#stream.write(this.#merged(requests)), {
+      bytesOf,
+      maxBytes: maxToldBytes,
+    });
+    this.#stream.on('data', (reply: peerpb.FromLeader) => this.#receive(reply));
+    this.#stream.on('drain', () => this.#outbox.drained());
+    this.#stream.on('error', () => {});
+    this.#stream.on('status', (status) => this.#over(status));
+    const { epoch, memberId, run } = options;
+    this.#stream.write({ hello: { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch) } });
+  }
+
+  propose({ encoded }: PendingProposal): void {
+    const { kind, payload, origin } = encoded;
+    this.#outbox.put({ proposals: [{ sequence: BigInt(origin.sequence), kind, payload }] });
+  }
+
+  readIndex(): Promise<number> {
+    const question = (this.#sequence += 1n);
+    return this.#waitFor(this.#questions, question, { readIndex: question });
+  }
+
+  /** The answer comes by `onRenewed`, if it comes. */
+  renew(id: bigint): void {
+    this.#outbox.put({ renewals: { ids: [id] } });
+  }
+
+  /** Resolves with the leader's reply; rejects with its GrpcStatus, or when the stream breaks. */
+  call(path: string, request: Buffer): Promise<Buffer> {
+    const sequence = (this.#sequence += 1n);
+    return this.#waitFor(this.#calls, sequence, { calls: [{ sequence, path, request: Buffer.from(request) }] });
+  }
+
+  /** Tells the leader how far this server has applied the log. */
+  report(): void {
+    this.#outbox.put({});
+  }
+
+  close(): void {
+    this.#stream.cancel();
+  }
+
+  #waitFor<T>(waiting: Map<bigint, Waiting<T>>, key: bigint, request: Request): Promise<T> {
+    if (this.#closed) return Promise.reject(new ProposalError('deposed', 'the stream to the leader is over'));
+    return new Promise((resolve, reject) => {
+      waiting.set(key, { resolve, reject });
+      this.#outbox.put(request);
+    });
+  }
+
+  #merged(requests: readonly Request[]): Request {
+    const ids = requests.flatMap(({ renewals }) => renewals?.ids ?? []);
+    return {
+      proposals: requests.flatMap(({ proposals }) => proposals ?? []),
+      ...(ids.length > 0 ? { renewals: { ids } } : {}),
+      readIndex: requests.findLast(({ readIndex }) => readIndex !== undefined)?.readIndex ?? 0n,
+      calls: requests.flatMap(({ calls }) => calls ?? []),
+      appliedIndex: BigInt(this.#options.appliedIndex()),
+    };
+  }
+
+  #receive(reply: peerpb.FromLeader): void {
+    const { onWelcome, onRenewed, onReturned, onRefused, onView, onAppended } = this.#options;
+    if (!this.#isProved) {
+      this.#prove(reply.challenge);
+      return;
+    }
+    if (reply.welcome) onWelcome(this);
+    if (reply.view !== undefined) onView({ index: Number(reply.view.index), silent: reply.view.silent });
+    for (const { sequence, reason } of reply.refusals) {
+      if (reason === Reason.DEPOSED) onReturned(Number(sequence), this.epoch);
+      else if (reason === Reason.OVERLOADED)
+        onRefused(Number(sequence), new ProposalError('overloaded', 'the leader is overloaded'));
+      else
+        onRefused(Number(sequence), new ProposalError('stopped', 'the leader does not take this from another server'));
+    }
+    if (reply.appended !== undefined) {
+      const { hash, entry: bytes } = reply.appended;
+      const index = Number(reply.appended.index);
+      if (bytes.length > 0) onAppended(index, { position: { index, hash }, bytes });
+      else onAppended(index);
+    }
+    if (reply.readIndex !== undefined) onAppended(Number(reply.readIndex.index));
+    for (const { id, ttlMs } of reply.renewed) onRenewed(id, Number(ttlMs), Number(reply.revision));
+    if (reply.readIndex !== undefined) this.#answered(reply.readIndex);
+    for (const call of reply.calls) this.#calledBack(call);
+  }
+
+  /** The leader proves first, and only then does this side: to whoever has taken its address nothing is told. */
+  #prove(challenge: peerpb.Challenge | undefined): void {
+    const { address, clusterId, epoch, leader, memberId, run, secret } = this.#options;
+    const transcript = {
+      clusterId,
+      epoch: BigInt(epoch),
+      leader,
+      memberId,
+      run: String(run),
+      followerNonce: this.#nonce,
+      leaderNonce: challenge?.nonce ?? new Uint8Array(),
+    };
+    const isGood =
+      challenge !== undefined && isNonce(challenge.nonce) && proves(challenge.mac, 'leader', secret, transcript);
+    if (!isGood) {
+      this.#complaint = `the server at ${address} does not know the secret of this cluster`;
+      this.close();
+      return;
+    }
+    this.#isProved = true;
+    this.#stream.write({ proof: { mac: proofOf('follower', secret, transcript) } });
+  }
+
+  /** A later question covers the earlier ones. */
+  #answered({ question, index }: peerpb.ReadIndex): void {
+    for (const [asked, { resolve }] of this.#questions) {
+      if (asked > question) return;
+      this.#questions.delete(asked);
+      resolve(Number(index));
+    }
+  }
+
+  #calledBack({ sequence, code, message, reply }: peerpb.CallReply): void {
+    const waiting = this.#calls.get(sequence);
+    if (waiting === undefined) return;
+    this.#calls.delete(sequence);
+    if (code === 0) waiting.resolve(Buffer.concat([Buffer.alloc(frameHeadroomBytes), reply]));
+    else waiting.reject(new GrpcStatus(code as GrpcCode, message));
+  }
+
+  #over(status: grpc.StatusObject): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#client.close();
+    const details = this.#complaint ?? status.details;
+    const lost = new ProposalError('deposed', `the stream to the leader ended: ${details}`);
+    for (const { reject } of [...this.#questions.values(), ...this.#calls.values()]) reject(lost);
+    this.#questions.clear();
+    this.#calls.clear();
+    this.#options.onClosed(this, { ...status, details });
+  }
+}
+
+function bytesOf({ proposals = [], calls = [] }: Request): number {
+  let bytes = itemOverheadBytes;
+  for (const { payload } of proposals) bytes += payload?.length ?? 0;
+  for (const { path, request } of calls) bytes += (path?.length ?? 0) + (request?.length ?? 0);
+  return bytes;
+}

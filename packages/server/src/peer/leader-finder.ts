@@ -1,0 +1,173 @@
+import type { LoggedEntry } from '../engines/log-engine.ts';
+import type { SharedReplica } from '../replica/shared-replica.ts';
+import { GrpcCode } from '../grpc/transport/grpc-status.ts';
+import type { LeaderView } from './follower-link.ts';
+import { LeaderConnection } from './leader-connection.ts';
+
+export interface LeaderFinderOptions {
+  readonly replica: SharedReplica;
+  readonly memberId: bigint;
+  readonly run: number;
+  /** This server's name in the claims that it makes. */
+  readonly leaderId: string;
+  /** See LogEngine.lookNow. */
+  readonly lookNow: (entry?: LoggedEntry) => void;
+  readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
+  /** The connection is there, or gone. */
+  readonly onLinked: (connection: LeaderConnection | undefined) => void;
+  /** Another process runs under this server's member id. */
+  readonly onNameTaken: (message: string) => void;
+}
+
+/** How long the finder waits before it tries the leader's next address, or the same again. */
+const retryDelayMs = 100;
+/** How often a follower tells how far it has applied the log, and thereby that it lives. */
+const reportIntervalMs = 500;
+/** A connection that is not welcome after so many of these intervals is given up. */
+const maxIntervalsToWelcome = 6;
+
+/** How a leader is named in its claim: its member, and the run of its process. */
+export function leaderName(memberId: bigint, run: number): string {
+  return `${memberId.toString(16)}/${run.toString(16)}`;
+}
+
+/** The member that a claim names; undefined for a claim of an engine without members. */
+export function memberOfLeader(leader: string): bigint | undefined {
+  const hex = /^([0-9a-f]{1,16})\/[0-9a-f]+$/.exec(leader)?.[1];
+  return hex === undefined ? undefined : BigInt(`0x${hex}`);
+}
+
+/** Where a server listens that has registered this URL. A URL does not keep the port 80, and gRPC would take 443. */
+export function hostAndPort(url: string): string {
+  const { hostname, port } = new URL(url);
+  return `${hostname}:${port === '' ? 80 : port}`;
+}
+
+/** Keeps a follower connected to whoever leads, as the log says, by the addresses that the leader has registered. */
+export class LeaderFinder {
+  readonly #options: LeaderFinderOptions;
+  readonly #reporter: NodeJS.Timeout;
+  #connection: LeaderConnection | undefined;
+  #linked = false;
+  #tries = 0;
+  /** Intervals that the connection has waited to be welcome. */
+  #waits = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #view: LeaderView = { index: 0, silent: [] };
+  /** Why the last try to reach the leader failed. */
+  #failure: string | undefined;
+
+  constructor(options: LeaderFinderOptions) {
+    this.#options = options;
+    this.#reporter = setInterval(() => {
+      if (this.#linked) this.#connection?.report();
+      else this.#wait();
+    }, reportIntervalMs);
+  }
+
+  get connection(): LeaderConnection | undefined {
+    return this.#linked ? this.#connection : undefined;
+  }
+
+  /** What a leader said last of the cluster. */
+  get view(): LeaderView {
+    return this.#view;
+  }
+
+  /** Why there is no connection to the leader, in words; undefined while there is one, or nobody to be reached. */
+  get problem(): string | undefined {
+    const { replica, leaderId } = this.#options;
+    const { leader, members } = replica.state;
+    if (this.#linked || leader === leaderId || leader === '') return undefined;
+    const member = members.find(({ id }) => id === memberOfLeader(leader));
+    if (member === undefined) return 'the leader has not told its addresses';
+    const why = this.#failure === undefined ? '' : `: ${this.#failure}`;
+    return `the leader ${member.name} (${member.clientUrls.join(', ')}) cannot be reached${why}`;
+  }
+
+  /** The leader or its addresses may have changed: to be called when a claim or a registration was applied. */
+  look(): void {
+    if (this.#stopped) return;
+    const { replica, leaderId } = this.#options;
+    const { epoch, leader } = replica.state;
+    if (this.#connection !== undefined && this.#connection.epoch !== epoch) this.#drop();
+    if (leader === '' || leader === leaderId || this.#connection !== undefined || this.#timer !== undefined) return;
+    const member = replica.state.members.find(({ id }) => id === memberOfLeader(leader));
+    const address = member?.clientUrls[this.#tries % Math.max(1, member.clientUrls.length)];
+    if (address === undefined) return;
+    this.#tries += 1;
+    this.#waits = 0;
+    this.#connect(epoch, hostAndPort(address));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#reporter);
+    clearTimeout(this.#timer);
+    this.#drop();
+  }
+
+  /** A network that swallows everything tells nobody, and a connection through it would be waited for long. */
+  #wait(): void {
+    this.#waits += 1;
+    if (this.#connection !== undefined && this.#waits >= maxIntervalsToWelcome) {
+      this.#failure = 'it does not answer';
+      this.#drop();
+    }
+    this.look();
+  }
+
+  #connect(epoch: number, address: string): void {
+    const { replica, memberId, run, lookNow, onRenewed, onLinked, onNameTaken } = this.#options;
+    this.#connection = new LeaderConnection({
+      address,
+      epoch,
+      memberId,
+      run,
+      leader: replica.state.leader,
+      clusterId: replica.state.clusterId,
+      secret: replica.state.secret,
+      appliedIndex: () => replica.position.index,
+      onRenewed,
+      onReturned: (sequence, at) => replica.returned(sequence, at),
+      onRefused: (sequence, error) => replica.refused(sequence, error),
+      onView: (view) => (this.#view = view),
+      onAppended: (index, entry) => {
+        if (index > replica.position.index) lookNow(entry);
+      },
+      onWelcome: (connection) => {
+        if (connection !== this.#connection) return;
+        this.#linked = true;
+        this.#failure = undefined;
+        replica.linked(connection);
+        onLinked(connection);
+      },
+      onClosed: (connection, status) => {
+        if (status.code === GrpcCode.alreadyExists) onNameTaken(status.details);
+        if (connection !== this.#connection) return;
+        this.#failure = status.details;
+        this.#unlink();
+        if (this.#stopped) return;
+        this.#timer = setTimeout(() => {
+          this.#timer = undefined;
+          this.look();
+        }, retryDelayMs);
+      },
+    });
+  }
+
+  #drop(): void {
+    const connection = this.#connection;
+    this.#unlink();
+    connection?.close();
+  }
+
+  #unlink(): void {
+    this.#connection = undefined;
+    if (!this.#linked) return;
+    this.#linked = false;
+    this.#options.replica.linked(undefined);
+    this.#options.onLinked(undefined);
+  }
+}

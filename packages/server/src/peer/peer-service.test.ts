@@ -1,0 +1,256 @@
+import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import * as grpc from '@grpc/grpc-js';
+import { peerpb } from '@tenure/protocol';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
+import { newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
+import { LeadingServer } from './testing/leading-server.ts';
+
+const patience = { timeout: 20_000, interval: 20 };
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function start(members: readonly bigint[] = [2n, 3n]): Promise<LeadingServer> {
+  const server = await LeadingServer.start(members);
+  cleanups.push(() => server.close());
+  return server;
+}
+
+/** A stream whose words are chosen by the test. */
+class Stranger {
+  readonly #call: grpc.ClientDuplexStream<Buffer, peerpb.FromLeader>;
+  readonly #replies: peerpb.FromLeader[] = [];
+  status: { code: number; details: string } | undefined;
+
+  constructor({ address }: LeadingServer) {
+    const client = new grpc.Client(address, grpc.credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+    this.#call = client.makeBidiStreamRequest(
+      '/tenure.peer.v1.Peer/Link',
+      (bytes: Buffer) => bytes,
+      (bytes: Buffer) => fromBinary(peerpb.FromLeaderSchema, bytes),
+    );
+    this.#call.on('data', (reply: peerpb.FromLeader) => this.#replies.push(reply));
+    this.#call.on('error', () => {});
+    this.#call.on('status', ({ code, details }) => (this.status = { code, details }));
+    cleanups.push(() => {
+      this.#call.cancel();
+      client.close();
+    });
+  }
+
+  get isWelcome(): boolean {
+    return this.#replies.some(({ welcome }) => welcome);
+  }
+
+  say(message: MessageInitShape<typeof peerpb.ToLeaderSchema>): void {
+    this.#call.write(Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, message))));
+  }
+
+  /** Says hello; gives what both sides have said, and the proof of the leader. */
+  async hello(
+    server: LeadingServer,
+    { memberId = 2n, run = '5', nonce = newNonce() } = {},
+  ): Promise<{ transcript: LinkTranscript; mac: Uint8Array }> {
+    const { clusterId, epoch } = server.replica.state;
+    this.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce } });
+    const challenge = await vi.waitFor(() => {
+      const found = this.#replies.find((reply) => reply.challenge !== undefined)?.challenge;
+      if (found === undefined) throw new Error(`no challenge came: ${JSON.stringify(this.status)}`);
+      return found;
+    }, patience);
+    const nonces = { followerNonce: nonce, leaderNonce: challenge.nonce };
+    const transcript = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId, run, ...nonces };
+    return { transcript, mac: challenge.mac };
+  }
+
+  ended(): Promise<{ code: number; details: string }> {
+    return vi.waitFor(() => {
+      if (this.status === undefined) throw new Error('the stream stands');
+      return this.status;
+    }, patience);
+  }
+
+  welcomed(): Promise<void> {
+    return vi.waitFor(() => expect(this.isWelcome, JSON.stringify(this.status)).toBe(true), patience);
+  }
+}
+
+const wrongSecret = { code: 7, details: 'the secret of this cluster is another' };
+
+describe('a stream between servers', () => {
+  test('begins with proofs of both sides that they know the secret', async () => {
+    const server = await start();
+    const { secret } = server.replica.state;
+    const follower = new Stranger(server);
+    const { transcript, mac } = await follower.hello(server);
+    expect(proves(mac, 'leader', secret, transcript)).toBe(true);
+    expect(proves(mac, 'follower', secret, transcript)).toBe(false);
+    follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
+    await follower.welcomed();
+    expect(server.peers.peers.map(({ memberId }) => memberId)).toEqual([2n]);
+  });
+
+  test('is refused with another secret, with the leader’s own proof, and with none', async () => {
+    const server = await start();
+    const stranger = new Stranger(server);
+    const { transcript } = await stranger.hello(server);
+    stranger.say({ proof: { mac: proofOf('follower', 'guessed', transcript) } });
+    expect(await stranger.ended()).toEqual(wrongSecret);
+
+    const mirror = new Stranger(server);
+    const { mac } = await mirror.hello(server);
+    mirror.say({ proof: { mac } });
+    expect(await mirror.ended()).toEqual(wrongSecret);
+
+    const hasty = new Stranger(server);
+    await hasty.hello(server);
+    hasty.say({ renewals: { ids: [1n] } });
+    expect(await hasty.ended()).toEqual(wrongSecret);
+    expect(server.peers.peers).toEqual([]);
+  });
+
+  test('is refused with a proof that was overheard, though all else that is said is the same', async () => {
+    const server = await start();
+    const { secret } = server.replica.state;
+    const nonce = newNonce();
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server, { nonce });
+    const overheard = proofOf('follower', secret, transcript);
+    follower.say({ proof: { mac: overheard } });
+    await follower.welcomed();
+
+    const replayer = new Stranger(server);
+    await replayer.hello(server, { nonce });
+    replayer.say({ proof: { mac: overheard } });
+    expect(await replayer.ended()).toEqual(wrongSecret);
+  });
+
+  test('is refused without a greeting, with a short nonce, and in the name of another epoch', async () => {
+    const server = await start();
+    const mute = new Stranger(server);
+    mute.say({ renewals: { ids: [1n] } });
+    expect((await mute.ended()).code).toBe(3);
+    const weak = new Stranger(server);
+    weak.say({ hello: { memberId: 2n, run: '5', epoch: 1n, nonce: new Uint8Array(8) } });
+    expect((await weak.ended()).code).toBe(3);
+    const late = new Stranger(server);
+    late.say({ hello: { memberId: 2n, run: '5', epoch: 9n, nonce: newNonce() } });
+    expect(await late.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
+  });
+
+  test('is ended from the side of the follower when the leader does not know the secret', async () => {
+    const server = await start();
+    const { clusterId, epoch, secret } = server.replica.state;
+    const connect = (options: Partial<LeaderConnectionOptions>): Promise<string> =>
+      new Promise((resolve) => {
+        const connection = new LeaderConnection({
+          address: server.address,
+          epoch,
+          memberId: 2n,
+          run: 5,
+          leader: server.leader,
+          clusterId,
+          secret,
+          appliedIndex: () => 0,
+          onWelcome: () => resolve('welcome'),
+          onRenewed: () => {},
+          onReturned: () => {},
+          onRefused: () => {},
+          onAppended: () => {},
+          onView: () => {},
+          onClosed: (_, { details }) => resolve(details),
+          ...options,
+        });
+        cleanups.push(() => connection.close());
+      });
+    expect(await connect({})).toBe('welcome');
+    const impostor = `the server at ${server.address} does not know the secret of this cluster`;
+    expect(await connect({ secret: 'another' })).toBe(impostor);
+    expect(await connect({ clusterId: clusterId + 1n })).toBe(impostor);
+    // Another run of the leader's process than the one that made the claim.
+    expect(await connect({ leader: '1/ffff' })).toBe(impostor);
+  });
+});
+
+describe('the leader', () => {
+  test('ends the stream of a follower that says nothing any more, and marks it silent', async () => {
+    const server = await start([2n]);
+    const { secret } = server.replica.state;
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server);
+    follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
+    await follower.welcomed();
+    for (let said = 0; said < 10; said += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      follower.say({});
+    }
+    expect(follower.status).toBeUndefined();
+    expect(server.peers.view.silent).toEqual([]);
+    expect((await follower.ended()).details).toBe('nothing was heard of this server for too long');
+    expect(server.peers.view.silent).toEqual([2n]);
+    expect(server.peers.peers).toEqual([]);
+  });
+
+  test('marks members silent that never came, and tells those who are linked, again and again', async () => {
+    const server = await start([2n, 3n]);
+    const { clusterId, epoch, secret } = server.replica.state;
+    const told: (readonly bigint[])[] = [];
+    const connection = new LeaderConnection({
+      address: server.address,
+      epoch,
+      memberId: 2n,
+      run: 5,
+      leader: server.leader,
+      clusterId,
+      secret,
+      appliedIndex: () => 0,
+      onWelcome: () => {},
+      onRenewed: () => {},
+      onReturned: () => {},
+      onRefused: () => {},
+      onAppended: () => {},
+      onView: ({ index, silent }) => {
+        expect(index).toBe(server.replica.position.index);
+        told.push(silent);
+      },
+      onClosed: () => {},
+    });
+    const reporting = setInterval(() => connection.report(), 500);
+    cleanups.push(() => {
+      clearInterval(reporting);
+      connection.close();
+    });
+    await vi.waitFor(() => expect(told.at(-1)).toEqual([3n]), patience);
+    expect(told[0]).toEqual([]);
+    await server.replica.propose({ kind: 'removeMember', id: 3n });
+    await vi.waitFor(() => expect(told.at(-1)).toEqual([]), patience);
+  });
+
+  test('refuses a name that is taken, and lets one in whose earlier run has vanished', async () => {
+    const server = await start([2n]);
+    const { secret } = server.replica.state;
+    const join = async (run: string, memberId = 2n): Promise<Stranger> => {
+      const joining = new Stranger(server);
+      const { transcript } = await joining.hello(server, { run, memberId });
+      joining.say({ proof: { mac: proofOf('follower', secret, transcript) } });
+      return joining;
+    };
+    const first = await join('5');
+    await first.welcomed();
+    const second = await join('6');
+    expect((await second.ended()).code).toBe(6);
+    expect((await second.ended()).details).toContain('a server of the same name is running');
+    expect((await (await join('7', 1n)).ended()).code).toBe(6);
+    // From now on the first says nothing: for a while it is not known whether it lives, and then it is gone.
+    const last = await vi.waitFor(async () => {
+      const joining = await join('8');
+      await vi.waitFor(() => expect(joining.isWelcome || joining.status !== undefined).toBe(true), patience);
+      if (!joining.isWelcome) throw new Error(JSON.stringify(joining.status));
+      return joining;
+    }, patience);
+    expect(last.status).toBeUndefined();
+    expect((await first.ended()).code).toBe(14);
+  });
+});

@@ -1,0 +1,130 @@
+import type { SharedReplica } from '../replica/shared-replica.ts';
+import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
+import type { DuplexCall } from '../grpc/transport/transport.ts';
+import { FollowerLink, type LeaderView } from './follower-link.ts';
+import { nameTakenText } from './name-taken-text.ts';
+
+export interface PeerServiceOptions {
+  readonly replica: SharedReplica;
+  readonly memberId: () => bigint;
+  /** This server's name in the claims that it makes. */
+  readonly leaderId: string;
+  /** Renews a lease, if this server leads and its right holds; undefined otherwise. */
+  readonly renew: (id: bigint) => number | Promise<number> | undefined;
+  /** Answers a unary call that only the leader can, as it would answer a client. */
+  readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
+}
+
+/**
+ * The links are looked at this often. Followers say something twice as often, so that one of whom nothing came between
+ * two looks is late, and one of whom nothing came in `maxSilentLooks` is gone, whether or not the network said so.
+ * Looks are counted, not time: a leader that itself stood still has looked once, and finds what waits in its sockets
+ * before it looks again.
+ */
+const lookIntervalMs = 1_000;
+const maxSilentLooks = 3;
+/** A look falls between two words of a follower that is well as often as not. */
+const maxLooksOfTheLiving = 1;
+/** Streams that have not yet proved that they know the secret; more are turned away. */
+const maxStrangers = 64;
+
+const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
+
+/** The leader's end of the streams from the other servers. */
+export class PeerService {
+  readonly #options: PeerServiceOptions;
+  readonly #links = new Set<FollowerLink>();
+  readonly #timer: NodeJS.Timeout;
+  /** In how many looks in a row each member was without a link, in the epoch that this server leads. */
+  readonly #missed = new Map<bigint, number>();
+  #epoch = 0;
+
+  constructor(options: PeerServiceOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.#look(), lookIntervalMs);
+  }
+
+  /** The followers that are linked. */
+  get peers(): readonly { readonly memberId: bigint; readonly appliedIndex: number }[] {
+    return this.#welcome();
+  }
+
+  /** What this server, while it leads, knows of the others: silent are those of whom some looks found nothing. */
+  get view(): LeaderView {
+    const silent = [...this.#missed].filter(([, looks]) => looks >= maxSilentLooks).map(([id]) => id);
+    return { index: this.#options.replica.position.index, silent };
+  }
+
+  handle(call: DuplexCall): void {
+    if (this.#links.size - this.#welcome().length >= maxStrangers) {
+      call.end(
+        new GrpcStatus(GrpcCode.resourceExhausted, 'too many streams from other servers have not said who they are'),
+      );
+      return;
+    }
+    const { leaderId, replica, renew, answer } = this.#options;
+    const link = new FollowerLink(call, {
+      replica,
+      leaderId,
+      renew,
+      answer,
+      admit: (joining) => this.#refusalOf(joining),
+      view: () => this.view,
+    });
+    this.#links.add(link);
+    call.onClose = () => {
+      link.closed();
+      this.#links.delete(link);
+    };
+  }
+
+  /** This server does not lead any more: who is linked looks for the next leader. */
+  closeAll(): void {
+    for (const link of this.#links) link.end(notLeader());
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.closeAll();
+  }
+
+  #welcome(): FollowerLink[] {
+    return [...this.#links].filter(({ welcome }) => welcome);
+  }
+
+  /** Why a server that knows the secret may not be linked. */
+  #refusalOf(joining: { readonly memberId: bigint; readonly run: string }): GrpcStatus | undefined {
+    const { memberId } = joining;
+    const rivals = this.#welcome().filter((link) => link.memberId === memberId && link.run !== joining.run);
+    const isTaken =
+      memberId === this.#options.memberId() || rivals.some(({ silentLooks }) => silentLooks <= maxLooksOfTheLiving);
+    if (isTaken) {
+      return new GrpcStatus(GrpcCode.alreadyExists, nameTakenText);
+    }
+    // Perhaps an earlier run whose machine vanished: that is known in a moment.
+    if (rivals.length > 0) {
+      return new GrpcStatus(GrpcCode.unavailable, 'a server of the same name was there a moment ago');
+    }
+    return undefined;
+  }
+
+  #look(): void {
+    const { replica, memberId } = this.#options;
+    for (const link of this.#links) {
+      link.silentLooks += 1;
+      if (link.silentLooks <= maxSilentLooks) continue;
+      if (link.welcome) this.#missed.set(link.memberId, maxSilentLooks);
+      link.end(new GrpcStatus(GrpcCode.unavailable, 'nothing was heard of this server for too long'));
+    }
+    if (!replica.leading || replica.state.epoch !== this.#epoch) {
+      this.#missed.clear();
+      this.#epoch = replica.state.epoch;
+    }
+    if (!replica.leading) return;
+    const linked = new Set(this.#welcome().map((link) => link.memberId)).add(memberId());
+    const members = new Set(replica.state.members.map(({ id }) => id));
+    for (const id of this.#missed.keys()) if (linked.has(id) || !members.has(id)) this.#missed.delete(id);
+    for (const id of members) if (!linked.has(id)) this.#missed.set(id, (this.#missed.get(id) ?? 0) + 1);
+    for (const link of this.#welcome()) link.tell(this.view);
+  }
+}

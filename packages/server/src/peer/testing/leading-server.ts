@@ -1,0 +1,60 @@
+import { startTestServer } from '../../grpc/transport/testing/test-server.ts';
+import type { SharedReplica } from '../../replica/shared-replica.ts';
+import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
+import { leaderName } from '../leader-finder.ts';
+import { PeerService } from '../peer-service.ts';
+
+const leaderRun = 77;
+const leaderMemberId = 1n;
+
+/** A server that leads, as far as its peers see it: the real replica and the real service, on a socket. */
+export class LeadingServer {
+  readonly replica: SharedReplica;
+  readonly peers: PeerService;
+  readonly address: string;
+  readonly leader: string = leaderName(leaderMemberId, leaderRun);
+  readonly #pair: ReplicaPair;
+  readonly #closeTransport: () => Promise<void>;
+
+  private constructor(
+    pair: ReplicaPair,
+    replica: SharedReplica,
+    peers: PeerService,
+    at: { address: string; close: () => Promise<void> },
+  ) {
+    this.#pair = pair;
+    this.replica = replica;
+    this.peers = peers;
+    this.address = at.address;
+    this.#closeTransport = at.close;
+  }
+
+  /** `members`: registered, beside the leader itself. */
+  static async start(members: readonly bigint[]): Promise<LeadingServer> {
+    const pair = new ReplicaPair();
+    const { replica } = await pair.join();
+    await replica.whenApplied(1);
+    await replica.claim({ leader: leaderName(leaderMemberId, leaderRun), rightMs: 800 });
+    for (const id of [leaderMemberId, ...members]) {
+      await replica.propose({ kind: 'registerMember', id, name: `m${id}`, clientUrls: ['http://127.0.0.1:1'] });
+    }
+    const peers = new PeerService({
+      replica,
+      memberId: () => leaderMemberId,
+      leaderId: leaderName(leaderMemberId, leaderRun),
+      renew: () => 5_000,
+      answer: () => Buffer.alloc(5),
+    });
+    const { transport, port } = await startTestServer({
+      '/tenure.peer.v1.Peer/Link': { kind: 'bidi', handle: (call) => peers.handle(call) },
+    });
+    const address = `127.0.0.1:${port}`;
+    return new LeadingServer(pair, replica, peers, { address, close: () => transport.close({ graceMs: 200 }) });
+  }
+
+  async close(): Promise<void> {
+    this.peers.stop();
+    await this.#closeTransport();
+    await this.#pair.close();
+  }
+}

@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { logStart } from '../engines/chain-hash.ts';
+import { EngineError } from '../engines/engine-error.ts';
+import type { LogEngine } from '../engines/log-engine.ts';
+import { encodeCommand } from './command-codec.ts';
+import { encodeEntry } from './entry-codec.ts';
+
+/** Tries that end without an answer before the start is given up. */
+const maxTries = 20;
+const retryDelayMs = 250;
+
+/** Makes a log that is empty into that of a new cluster. Whichever server comes first does; the others find it done. */
+export async function ensureCluster(engine: LogEngine): Promise<void> {
+  const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
+  const secret = randomBytes(32).toString('base64url');
+  const entry = encodeEntry({ epoch: 0, timeMs: 0 }, [encodeCommand({ kind: 'createCluster', clusterId, secret })]);
+  for (let tries = 1; ; tries += 1) {
+    const { index } = await engine.tail();
+    if (index > 0) return;
+    try {
+      await engine.append([entry], logStart);
+      return;
+    } catch (error) {
+      const passing = error instanceof EngineError && error.isPassing;
+      if (!passing || tries >= maxTries) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+    }
+  }
+}

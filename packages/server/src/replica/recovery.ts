@@ -1,0 +1,66 @@
+import { StateMachine, type Command } from '@tenure/core';
+import { logStart } from '../engines/chain-hash.ts';
+import { EngineError } from '../engines/engine-error.ts';
+import type { LogEngine, Position } from '../engines/log-engine.ts';
+import { decodeEntry, type EncodedCommand } from './entry-codec.ts';
+import { loadSnapshot } from './load-snapshot.ts';
+
+/** The state as the log says it is, and the place in the log up to which it is that. */
+export interface Recovered {
+  readonly state: StateMachine;
+  readonly position: Position;
+  /** How many entries were applied on top of the snapshot. */
+  readonly replayed: number;
+}
+
+/** Where others go on writing snapshots and trimming, what is being read may be replaced: so often it is begun anew. */
+const maxTries = 10;
+const retryDelayMs = 200;
+
+/** Loads the newest snapshot and applies every entry behind it, up to where the log ends now. */
+export async function recover(engine: LogEngine, decode: (command: EncodedCommand) => Command): Promise<Recovered> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await recoverOnce(engine, decode);
+    } catch (error) {
+      const passing = error instanceof EngineError && (error.code === 'trimmed' || error.code === 'unavailable');
+      if (!passing || tries >= maxTries) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+    }
+  }
+}
+
+async function recoverOnce(engine: LogEngine, decode: (command: EncodedCommand) => Command): Promise<Recovered> {
+  const loaded = await loadSnapshot(engine);
+  const state = loaded?.state ?? new StateMachine();
+  let position = loaded?.position ?? logStart;
+  const { index: tailIndex } = await engine.tail();
+  const replayed = tailIndex - position.index;
+  if (replayed > 0) position = await replay(engine, state, position, tailIndex, decode);
+  return { state, position, replayed };
+}
+
+async function replay(
+  engine: LogEngine,
+  state: StateMachine,
+  from: Position,
+  tailIndex: number,
+  decode: (command: EncodedCommand) => Command,
+): Promise<Position> {
+  const stop = new AbortController();
+  let position = from;
+  for await (const entries of engine.follow(from, stop.signal)) {
+    for (const { position: at, bytes } of entries) {
+      const { headers, commands } = decodeEntry(bytes);
+      // All commands are decoded before any is applied, so that an unknown kind stops the server with the state
+      // untouched.
+      state.apply({ index: at.index, epoch: headers.epoch, timeMs: headers.timeMs, commands: commands.map(decode) });
+      position = at;
+    }
+    if (position.index >= tailIndex) break;
+  }
+  stop.abort();
+  if (position.index < tailIndex)
+    throw new Error(`the log ended at index ${position.index}, before its tail ${tailIndex}`);
+  return position;
+}

@@ -1,0 +1,47 @@
+import { StateMachine, type Command } from '@tenure/core';
+import { expect, it } from 'vitest';
+import { Scrubber } from './scrubber.ts';
+
+function apply(state: StateMachine, ...commands: Command[]): void {
+  state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands });
+}
+
+function put(value: string): Command {
+  const key = 'key';
+  return { kind: 'put', put: { key, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
+}
+
+/** With nothing else to run, each turn of the event loop lets a scrubber that is awake do a slice. */
+async function scrubbed(state: StateMachine): Promise<void> {
+  while (state.sizeBytes > state.sizeInUseBytes) await new Promise((resolve) => setImmediate(resolve));
+}
+
+it('frees what was compacted while a snapshot was being taken, when that is done', async () => {
+  const state = new StateMachine();
+  for (let version = 0; version < 50; version += 1) apply(state, put('x'.repeat(1_000)));
+  const scrubber = new Scrubber(state);
+  const snapshot = state.snapshot();
+  snapshot.next();
+  apply(state, { kind: 'compact', revision: state.currentRevision });
+  scrubber.wake();
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect(state.sizeBytes).toBeGreaterThan(state.sizeInUseBytes);
+  snapshot.return();
+  await scrubbed(state);
+  expect(state.sizeBytes).toBe(state.sizeInUseBytes);
+  scrubber.stop();
+});
+
+it('goes on with what was left when a snapshot begins in the middle', async () => {
+  const state = new StateMachine();
+  for (let version = 0; version < 5_000; version += 1) apply(state, put('x'));
+  const scrubber = new Scrubber(state);
+  apply(state, { kind: 'compact', revision: state.currentRevision });
+  scrubber.wake();
+  await new Promise((resolve) => setImmediate(resolve));
+  const snapshot = state.snapshot();
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  snapshot.return();
+  await scrubbed(state);
+  scrubber.stop();
+});

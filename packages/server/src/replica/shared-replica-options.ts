@@ -1,0 +1,40 @@
+import type { Applied, Entry } from '@tenure/core';
+import type { LogEngine, Position } from '../engines/log-engine.ts';
+import type { ReplicaMetrics } from './replica.ts';
+import type { SnapshotThresholds } from './snapshotter.ts';
+
+/** What a replica on a shared log needs of the server around it, and tells it. */
+export interface SharedReplicaOptions {
+  readonly engine: LogEngine;
+  readonly metrics: ReplicaMetrics;
+  readonly snapshots: SnapshotThresholds;
+  /** Names this run of this server, below 2^32: random. */
+  readonly run: number;
+  readonly requestTimeoutMs: number;
+  readonly monotonicMs: () => number;
+  /** Cluster time for an entry whose append begins now. */
+  readonly stampMs: () => number;
+  /** Whether this server still has the right to append in the epoch that it leads. Asked before each append. */
+  readonly mayAppend: () => boolean;
+  /** Whether the leader may answer linearizable reads without asking the log, trusting clocks. Asked for each. */
+  readonly mayReadByLease: () => boolean;
+  /** Why what waits gets no answer now, in words; undefined when nothing is known to be wrong. */
+  readonly problem: () => string | undefined;
+  /** An append of this leader that began then has come back and was applied, with its epoch standing. */
+  readonly onAppended: (beganMs: number) => void;
+  /** Called after each entry, before anybody who waits for it is answered. */
+  readonly onApplied: (entry: Entry, applied: Applied) => void;
+  /**
+   * The log had been trimmed beyond what was applied here, and the state is that of a snapshot now, at this position:
+   * `state` is the same object. Called before anybody who waits is answered.
+   */
+  readonly onLoaded: (position: Position) => void;
+  /** Up to where the servers that are linked to this one have all applied the log; Infinity while there are none. */
+  readonly slowestFollower: () => number;
+  /** A snapshot was not written, and the log was not shortened; it is tried again when it is due next. */
+  readonly onSnapshotPutOff: (reason: Error) => void;
+  /** This server led, and does not any more. */
+  readonly onDeposed: () => void;
+  /** The server must stop: the message says what an operator can do. */
+  readonly onFailed: (error: Error) => void;
+}

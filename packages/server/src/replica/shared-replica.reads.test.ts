@@ -1,0 +1,108 @@
+import type { Command } from '@tenure/core';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ReplicaPair, type WiredReplica } from './testing/replica-pair.ts';
+
+const pairs: ReplicaPair[] = [];
+afterEach(async () => {
+  for (const pair of pairs.splice(0)) await pair.close();
+});
+
+function put(key: string): Command {
+  return { kind: 'put', put: { key, value: 'v', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
+}
+
+async function start(mayReadByLease: boolean): Promise<{
+  pair: ReplicaPair;
+  leader: WiredReplica;
+  follower: WiredReplica;
+}> {
+  const pair = new ReplicaPair();
+  pairs.push(pair);
+  const leader = await pair.join({ mayReadByLease: () => mayReadByLease });
+  const follower = await pair.join();
+  await pair.lead(leader, follower);
+  await leader.replica.propose(put('first'));
+  return { pair, leader, follower };
+}
+
+const has = ({ replica }: WiredReplica, key: string): boolean => {
+  const found = replica.state.range({
+    key,
+    rangeEnd: '',
+    limit: 0,
+    revision: 0,
+    sortOrder: 0,
+    sortTarget: 0,
+    serializable: true,
+    keysOnly: false,
+    countOnly: false,
+    minModRevision: 0,
+    maxModRevision: 0,
+    minCreateRevision: 0,
+    maxCreateRevision: 0,
+  });
+  return 'kvs' in found && found.kvs.length === 1;
+};
+
+/** Whether it is settled when everything that can happen by itself has happened. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  void promise.catch(() => undefined).finally(() => (settled = true));
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  return settled;
+}
+
+describe('a linearizable read on the leader', () => {
+  test('by the log waits for an append that began after it', async () => {
+    const { replica } = (await start(false)).leader;
+    const { index } = replica.position;
+    await replica.linearize();
+    expect(replica.position.index).toBe(index + 1);
+    await replica.confirm();
+    expect(replica.position.index).toBe(index + 2);
+  });
+
+  test('by the lease asks nobody', async () => {
+    const { replica } = (await start(true)).leader;
+    const { index } = replica.position;
+    expect(replica.linearize()).toBeUndefined();
+    await replica.confirm();
+    expect(replica.position.index).toBe(index);
+  });
+
+  test('by the lease waits for what is out: another server may have acknowledged it', async () => {
+    const { leader, follower } = await start(true);
+    const hear = leader.engine.replies.hold();
+    const written = leader.replica.propose(put('second'));
+    await follower.replica.whenApplied(leader.replica.position.index + 1);
+    expect(has(follower, 'second')).toBe(true);
+    expect(has(leader, 'second')).toBe(false);
+    const read = leader.replica.linearize() ?? Promise.resolve();
+    const asked = leader.replica.confirm();
+    expect(await isSettled(read)).toBe(false);
+    expect(await isSettled(asked)).toBe(false);
+    hear();
+    await Promise.all([read, asked]);
+    expect(has(leader, 'second')).toBe(true);
+    await written;
+  });
+
+  test('by the lease waits for the next leader when this one is deposed while an append is out', async () => {
+    const { pair, leader, follower } = await start(true);
+    const hear = leader.engine.replies.hold();
+    const written = leader.replica.propose(put('second'));
+    await follower.replica.whenApplied(leader.replica.position.index + 1);
+    const read = leader.replica.linearize() ?? Promise.resolve();
+    leader.replica.stepDown();
+    expect(await isSettled(read)).toBe(false);
+    expect(await follower.replica.claim({ leader: 'another', rightMs: 800 })).toBe('leads');
+    await follower.replica.propose(put('third'));
+    await leader.replica.whenApplied(follower.replica.position.index);
+    expect(await isSettled(read)).toBe(false);
+    pair.link(leader, follower);
+    await read;
+    expect(has(leader, 'third')).toBe(true);
+    await written;
+    hear();
+  });
+});

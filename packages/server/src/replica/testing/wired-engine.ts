@@ -1,0 +1,73 @@
+import type { LogEngine, Position } from '../../engines/log-engine.ts';
+
+/** Stands open unless it is held. */
+class Gate {
+  #opened: Promise<void> = Promise.resolve();
+
+  pass(): Promise<void> {
+    return this.#opened;
+  }
+
+  /** Nobody who comes from here on passes until the function that is returned is called. */
+  hold(): () => void {
+    let open!: () => void;
+    this.#opened = new Promise((resolve) => (open = resolve));
+    return open;
+  }
+}
+
+/** One server's way to a log that others use too: what goes over it can be held up. */
+export class WiredEngine implements LogEngine {
+  readonly name = 'wired';
+  /** Before an append reaches the log. */
+  readonly requests = new Gate();
+  /** Before this server learns what became of an append. */
+  readonly replies = new Gate();
+  /** Before this server gets to see what is behind its place in the log. */
+  readonly reading = new Gate();
+  readonly #engine: LogEngine;
+
+  constructor(engine: LogEngine) {
+    this.#engine = engine;
+  }
+
+  async append(batch: readonly Uint8Array[], after: Position): Promise<Position> {
+    await this.requests.pass();
+    try {
+      return await this.#engine.append(batch, after);
+    } finally {
+      await this.replies.pass();
+    }
+  }
+
+  async *follow(from: Position, signal: AbortSignal): ReturnType<LogEngine['follow']> {
+    for await (const entries of this.#engine.follow(from, signal)) {
+      await this.reading.pass();
+      yield entries;
+    }
+  }
+
+  tail(): Promise<Position> {
+    return this.#engine.tail();
+  }
+
+  saveSnapshot(position: Position, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#engine.saveSnapshot(position, chunks);
+  }
+
+  loadSnapshot(): ReturnType<LogEngine['loadSnapshot']> {
+    return this.#engine.loadSnapshot();
+  }
+
+  trim(index: number): Promise<void> {
+    return this.#engine.trim(index);
+  }
+
+  sizeBytes(): number {
+    return this.#engine.sizeBytes();
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+}

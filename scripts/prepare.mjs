@@ -1,0 +1,102 @@
+// What `npm start` and `npm test` share: install what is missing, build, and run programs with our own Node.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const oldestNode = [20, 19];
+
+/** Programs of the development dependencies, started with this Node and not with the first one on the PATH. */
+export const programs = {
+  tsc: join(root, 'node_modules/typescript/bin/tsc'),
+  oxlint: join(root, 'node_modules/oxlint/bin/oxlint'),
+  oxfmt: join(root, 'node_modules/oxfmt/bin/oxfmt'),
+  vitest: join(root, 'node_modules/vitest/vitest.mjs'),
+  tenure: join(root, 'packages/client/bin/tenure.js'),
+};
+
+/** Ends the process with one line when Node is too old to run anything here. */
+export function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1])) return;
+  console.error(`Tenure needs Node ${oldestNode.join('.')} or newer; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+
+/**
+ * Says what in node_modules differs from package-lock.json, or undefined when nothing does. npm leaves a copy of what
+ * it installed in node_modules/.package-lock.json; an optional package (a binary for another system) may be absent from
+ * it.
+ */
+export function missingFromNodeModules() {
+  const installedFile = join(root, 'node_modules/.package-lock.json');
+  if (!existsSync(installedFile)) return 'nothing is installed yet';
+  const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  const installed = JSON.parse(readFileSync(installedFile, 'utf8')).packages;
+  for (const [path, entry] of Object.entries(wanted)) {
+    if (!path.includes('node_modules/') || entry.link) continue;
+    const have = installed[path];
+    if (have === undefined && entry.optional) continue;
+    if (have?.version !== entry.version)
+      return `${path.slice(path.indexOf('node_modules/') + 'node_modules/'.length)} ${entry.version} is missing`;
+  }
+  return undefined;
+}
+
+export async function installWhatIsMissing() {
+  const reason = missingFromNodeModules();
+  if (reason === undefined) return;
+  console.log(`Installing dependencies (${reason}) ...`);
+  const npm = process.env.npm_execpath;
+  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const code = npm === undefined ? await run('npm', args) : await run(process.execPath, [npm, ...args]);
+  if (code !== 0) {
+    console.error('npm ci failed: is the npm registry reachable?');
+    process.exit(1);
+  }
+}
+
+export async function build() {
+  return run(process.execPath, [programs.tsc, '-b']);
+}
+
+/**
+ * Runs a program to its end with our own standard streams and returns its exit code (128 + n for a signal, as shells
+ * do). Signals that reach us are passed on, so that nothing is left behind when we are stopped.
+ */
+export function run(command, args, options = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
+    const stopForwarding = forwardSignals(child);
+    child.on('error', (error) => {
+      stopForwarding();
+      console.error(`${command}: ${error.message}`);
+      resolve(127);
+    });
+    child.on('close', (code, signal) => {
+      stopForwarding();
+      resolve(code ?? 128 + signalNumber(signal));
+    });
+  });
+}
+
+/** Passes SIGTERM and SIGHUP on, and SIGINT too unless a terminal has sent it to the child already. */
+export function forwardSignals(child) {
+  const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => {
+    const handler = () => {
+      if (signal === 'SIGINT' && process.stdin.isTTY) return;
+      child.kill(signal);
+    };
+    process.on(signal, handler);
+    return [signal, handler];
+  });
+  return () => {
+    for (const [signal, handler] of handlers) process.off(signal, handler);
+  };
+}
+
+function signalNumber(signal) {
+  return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[signal] ?? 0;
+}

@@ -1,0 +1,121 @@
+import { EpochEnds } from '../packages/core/src/lease/epoch-ends.ts';
+import { LeaseCollection } from '../packages/core/src/lease/lease-collection.ts';
+import { LeaderTerm } from '../packages/server/src/leadership/leader-term.ts';
+import { Right } from '../packages/server/src/leadership/right.ts';
+import { SharedLeadership } from '../packages/server/src/leadership/shared-leadership.ts';
+import type { Omissions } from './cluster.ts';
+
+/** One rule broken on purpose, to see whether the simulation notices. */
+export interface Mutation {
+  readonly name: string;
+  /** It must be noticed within so many seeds. */
+  readonly seeds: number;
+  /** The first of them. */
+  readonly from?: number;
+  /** The rule that it breaks. */
+  readonly rule: string;
+  readonly omissions?: Omissions;
+  /** Breaks the code under test, and returns what repairs it. */
+  readonly apply?: () => () => void;
+}
+
+/**
+ * Here what a follower has applied is all that keeps a renewal from being answered by a leader that knows less: each
+ * client uses one server only, so that all it was told of is applied there.
+ */
+export const followerIndexAlone: Omissions = { roaming: true, appendOut: true };
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: 'the right to lead never lapses',
+    rule: 'L8',
+    seeds: 100,
+    apply: () => replaceMethod(Right.prototype, 'holds', () => true),
+  },
+  {
+    name: 'an expiry does not look at renewIndex',
+    rule: 'L1',
+    seeds: 1_000,
+    apply: () => {
+      const remove = methodOf(LeaseCollection.prototype, 'remove');
+      return replaceMethod(LeaseCollection.prototype, 'remove', function remover(this: LeaseCollection, id, _, orphan) {
+        return remove.call(this, id, undefined, orphan);
+      });
+    },
+  },
+  { name: 'the wall clock is not part of the right', rule: 'L8', seeds: 300, omissions: { wallClock: true } },
+  {
+    name: 'a lease is dated by the last change of leader, not by the one that ended its epoch',
+    rule: 'L6',
+    seeds: 300,
+    apply: dateByLastChange,
+  },
+  {
+    // The append that is out covers it (docs/decisions/013), so that this guard has to be taken away first.
+    name: 'renewals do not heed what the follower has applied, where no other guard stands before it',
+    rule: 'L3',
+    seeds: 1_000,
+    omissions: { ...followerIndexAlone, followerIndex: true },
+  },
+  {
+    name: 'renewals heed neither what the follower has applied nor the append that is out',
+    rule: 'L3',
+    seeds: 300,
+    omissions: { followerIndex: true, appendOut: true },
+  },
+  { name: 'renewals do not wait for the append that is out', rule: 'L3', seeds: 300, omissions: { appendOut: true } },
+  {
+    name: 'a leader that has handed on the lead still answers renewals',
+    rule: 'L8',
+    from: 1_400,
+    seeds: 1_000,
+    apply: () => replaceMethod(LeaderTerm.prototype, 'mayActAlone', methodOf(LeaderTerm.prototype, 'mayAct')),
+  },
+  {
+    name: 'a renewal that went through the log is acknowledged without a look at the right',
+    rule: 'L8',
+    from: 500,
+    seeds: 500,
+    apply: () => {
+      return replaceMethod(SharedLeadership.prototype, 'renew', function renewer(this: SharedLeadership, id) {
+        return this.keeper?.renew(id);
+      });
+    },
+  },
+];
+
+function dateByLastChange(): () => void {
+  const last = new WeakMap<EpochEnds, { epoch: number; endMs: number }>();
+  const begin = methodOf(EpochEnds.prototype, 'begin');
+  const repairBegin = replaceMethod(EpochEnds.prototype, 'begin', function beginner(this: EpochEnds, epoch, timeMs) {
+    last.set(this, { epoch, endMs: timeMs });
+    begin.call(this, epoch, timeMs);
+  });
+  const deadlineOf = methodOf(LeaseCollection.prototype, 'deadlineOf');
+  const repairDates = replaceMethod(
+    LeaseCollection.prototype,
+    'deadlineOf',
+    function dater(this: LeaseCollection, lease) {
+      const dateMs = deadlineOf.call(this, lease);
+      const change = last.get(this.epochEnds);
+      if (dateMs === undefined || lease.deadlineMs !== undefined || change === undefined) return dateMs;
+      return change.endMs + lease.ttlMs;
+    },
+  );
+  return () => {
+    repairBegin();
+    repairDates();
+  };
+}
+
+function replaceMethod<T, K extends keyof T>(prototype: T, name: K, method: T[K]): () => void {
+  const original = prototype[name];
+  prototype[name] = method;
+  return () => {
+    prototype[name] = original;
+  };
+}
+
+function methodOf<T, K extends keyof T>(prototype: T, name: K): T[K] {
+  return prototype[name];
+}

@@ -1,0 +1,113 @@
+import type { Clock } from '../packages/server/src/leadership/clock.ts';
+import type { Schedule } from './schedule.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly wake: () => void;
+  cancelled: boolean;
+}
+
+export interface NodeClockOptions {
+  readonly schedule: Schedule;
+  /** How fast the two clocks run, against true time. */
+  readonly monotonicRate: number;
+  readonly wallRate: number;
+  /** The wall clock shows what the monotonic one does: no suspension can be seen by it. */
+  readonly wallIgnored: boolean;
+}
+
+/**
+ * The clocks and the event loop of one run of one simulated process. `pause` blocks the loop: what came due meanwhile
+ * runs at its end, timers first, then what waited in the sockets, then what waited for a poll phase. `suspend` is a
+ * pause during which the monotonic clock stands still. A dead process runs nothing any more.
+ */
+export class NodeClock implements Clock {
+  dead = false;
+  readonly #options: NodeClockOptions;
+  #paused = false;
+  #suspendedAtMs: number | undefined;
+  /** True time that the monotonic clock has missed. */
+  #missedMs = 0;
+  #wallStepsMs = 0;
+  #dueTimers: Timer[] = [];
+  #inbox: (() => void)[] = [];
+  #polls: (() => void)[] = [];
+
+  constructor(options: NodeClockOptions) {
+    this.#options = options;
+  }
+
+  get stopped(): boolean {
+    return this.#paused || this.dead;
+  }
+
+  monotonicMs(): number {
+    const { schedule, monotonicRate } = this.#options;
+    return ((this.#suspendedAtMs ?? schedule.nowMs) - this.#missedMs) * monotonicRate;
+  }
+
+  wallMs(): number {
+    const { schedule, wallRate, wallIgnored } = this.#options;
+    return wallIgnored ? this.monotonicMs() : schedule.nowMs * wallRate + this.#wallStepsMs;
+  }
+
+  after(delayMs: number, wake: () => void): () => void {
+    const timer: Timer = { dueMs: this.monotonicMs() + Math.max(0, delayMs), wake, cancelled: false };
+    this.#setTimer(timer);
+    return () => {
+      timer.cancelled = true;
+    };
+  }
+
+  afterPoll(next: () => void): void {
+    this.#options.schedule.in(0, () => {
+      if (this.#paused) this.#polls.push(next);
+      else if (!this.dead) next();
+    });
+  }
+
+  /** Something reaches this process's sockets after `delayMs` of true time, and is read when the process runs. */
+  deliver(delayMs: number, receive: () => void): void {
+    this.#options.schedule.in(delayMs, () => {
+      if (this.#paused) this.#inbox.push(receive);
+      else if (!this.dead) receive();
+    });
+  }
+
+  stepWall(byMs: number): void {
+    this.#wallStepsMs += byMs;
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  suspend(): void {
+    this.#paused = true;
+    this.#suspendedAtMs = this.#options.schedule.nowMs;
+  }
+
+  resume(): void {
+    const { schedule } = this.#options;
+    if (this.#suspendedAtMs !== undefined) this.#missedMs += schedule.nowMs - this.#suspendedAtMs;
+    this.#suspendedAtMs = undefined;
+    this.#paused = false;
+    const timers = this.#dueTimers.splice(0).sort((one, other) => one.dueMs - other.dueMs);
+    for (const timer of timers) this.#setTimer(timer);
+    for (const receive of this.#inbox.splice(0)) this.deliver(0, receive);
+    for (const next of this.#polls.splice(0)) this.afterPoll(next);
+  }
+
+  #setTimer(timer: Timer): void {
+    const leftMs = (timer.dueMs - this.monotonicMs()) / this.#options.monotonicRate;
+    this.#options.schedule.in(Math.max(0, leftMs), () => this.#fire(timer));
+  }
+
+  #fire(timer: Timer): void {
+    if (timer.cancelled || this.dead) return;
+    if (this.#paused) this.#dueTimers.push(timer);
+    // The monotonic clock may have stood still since the timer was set. What is left by rounding is no time.
+    else if (timer.dueMs - this.monotonicMs() > 1e-6) this.#setTimer(timer);
+    else timer.wake();
+  }
+}

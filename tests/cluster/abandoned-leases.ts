@@ -1,0 +1,57 @@
+import type { ClusterMember } from './cluster-member.ts';
+import { grantMany } from './kept-leases.ts';
+import type { LastingWatch } from './lasting-watch.ts';
+
+interface Abandoned {
+  readonly key: string;
+  readonly ttlMs: number;
+  /** When its grant was sent: it lives for its TTL from some time after that. */
+  readonly sentMs: number;
+  /** When its grant was acknowledged: it lives no longer than the bound from some time before that. */
+  readonly acknowledgedMs: number;
+}
+
+/** Leases with a key each that nobody renews. */
+export class AbandonedLeases {
+  readonly #leases: Abandoned[] = [];
+  readonly #ttlMs: number;
+
+  constructor(ttlMs: number) {
+    this.#ttlMs = ttlMs;
+  }
+
+  get count(): number {
+    return this.#leases.length;
+  }
+
+  /** Grants so many, in turn through each server. Their ids count up from `firstId`. */
+  async abandon(members: readonly ClusterMember[], count: number, firstId: bigint): Promise<void> {
+    const ttlMs = this.#ttlMs;
+    await grantMany({ members, count, firstId, ttlMs, prefix: 'abandoned' }, (id, _, sentMs) => {
+      this.#leases.push({ key: `abandoned/${id}`, ttlMs, sentMs, acknowledgedMs: performance.now() });
+    });
+  }
+
+  /**
+   * Resolves when the keys of all are gone. Throws if one went before its TTL had passed, or later than
+   * `boundMs(from, to)` after it was acknowledged: what this gives for the time from its grant to its end.
+   */
+  async check(watch: LastingWatch, boundMs: (fromMs: number, toMs: number) => number): Promise<void> {
+    const ends = new Map<string, number>();
+    for (const { key } of this.#leases) {
+      await watch.seen((event) => event.key === key && event.value === undefined);
+    }
+    for (const { key, value, atMs } of watch.events) if (value === undefined) ends.set(key, atMs);
+    let latestMs = 0;
+    for (const { key, ttlMs, sentMs, acknowledgedMs } of this.#leases) {
+      const endMs = ends.get(key) ?? Infinity;
+      const livedMs = Math.round(endMs - acknowledgedMs);
+      if (endMs - sentMs <= ttlMs) throw new Error(`${key} went ${Math.round(endMs - sentMs)} ms after its grant`);
+      const atMostMs = boundMs(acknowledgedMs, endMs);
+      if (livedMs > atMostMs)
+        throw new Error(`${key} lived for ${livedMs} ms, not for ${Math.round(atMostMs)} at most`);
+      latestMs = Math.max(latestMs, livedMs);
+    }
+    console.log(`of ${this.count} abandoned leases of ${this.#ttlMs} ms the last went after ${latestMs} ms`);
+  }
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { AbandonedLeases } from './abandoned-leases.ts';
+import { ClusterLoad } from './cluster-load.ts';
+import { Cluster } from './cluster.ts';
+import type { ClusterMember } from './cluster-member.ts';
+import { LastingWatch } from './lasting-watch.ts';
+import { StallMeter } from './stall-meter.ts';
+
+const ttlMs = 4_000;
+
+describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
+  let database: PostgresCluster;
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    database = await PostgresCluster.create();
+    cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() })));
+  });
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await database?.dispose();
+  });
+
+  test('are one store, whichever of them is asked', async () => {
+    const { members } = cluster;
+    const watches = members.map((_, at) => new LastingWatch(() => members, at));
+    let revision = 0;
+    for (let round = 0; round < 30; round += 1) {
+      const writer = members[round % 3] as ClusterMember;
+      const reader = members[(round + 1 + (round % 2)) % 3] as ClusterMember;
+      const written = await writer.put(`key/${round % 5}`, `value-${round}`);
+      expect(written).toBeGreaterThan(revision);
+      const { kvs, header } = await reader.kv.range({ key: Buffer.from(`key/${round % 5}`) });
+      expect(Buffer.from(kvs[0]?.value ?? []).toString()).toBe(`value-${round}`);
+      revision = Number(header?.revision);
+      expect(revision).toBeGreaterThanOrEqual(written);
+    }
+    for (const watch of watches) await watch.seen((event) => event.revision === revision);
+    for (const watch of watches) {
+      watch.check([]);
+      expect(watch.events.map(({ value }) => value)).toEqual(Array.from({ length: 30 }, (_, at) => `value-${at}`));
+      watch.stop();
+    }
+    await cluster.checkSameState();
+  });
+
+  test('are listed as members, under the leader that all of them name', async () => {
+    const leader = await cluster.leader();
+    const { members } = await leader.cluster.memberList({});
+    expect(members.map(({ name }) => name).sort()).toEqual(['s1', 's2', 's3']);
+    expect(members.map(({ clientURLs }) => clientURLs[0]).sort()).toEqual(
+      cluster.members.map(({ address }) => `http://${address}`).sort(),
+    );
+  });
+
+  test('know at once what another has granted, and what another has revoked', async () => {
+    const { members } = cluster;
+    const streams = members.map(({ client }) => new KeepAliveStream(client));
+    let revision = 0n;
+    for (let round = 0; round < 60; round += 1) {
+      const id = BigInt(7_000 + round);
+      const granting = members[round % 3] as ClusterMember;
+      const { header } = await granting.lease.leaseGrant({ ID: id, TTLMs: 20_000n });
+      expect(header?.revision).toBeGreaterThanOrEqual(revision);
+      for (const stream of streams) {
+        const renewed = await stream.renew(id);
+        expect(renewed.TTL).toBe(20n);
+        expect(renewed.header?.revision).toBeGreaterThanOrEqual(revision);
+      }
+      const key = Buffer.from(`leased/${round}`);
+      const attaching = members[(round + 1) % 3] as ClusterMember;
+      revision = (await attaching.kv.put({ key, lease: id })).header?.revision ?? 0n;
+      const revoking = members[(round + 2) % 3] as ClusterMember;
+      const revoked = await revoking.lease.leaseRevoke({ ID: id });
+      expect(revoked.header?.revision).toBeGreaterThan(revision);
+      revision = revoked.header?.revision ?? 0n;
+      for (const stream of streams) {
+        const refused = await stream.renew(id);
+        expect(refused.TTL).toBe(0n);
+        expect(refused.header?.revision).toBeGreaterThanOrEqual(revision);
+      }
+      expect((await granting.kv.range({ key })).kvs).toEqual([]);
+    }
+    for (const stream of streams) stream.close();
+  });
+
+  test('keep every lease that is renewed, and end every other in time, when the leader is killed', async () => {
+    const load = await ClusterLoad.start(cluster, 1, { keptLeases: 100, keptTtlMs: ttlMs });
+    const abandoned = new AbandonedLeases(ttlMs);
+    await abandoned.abandon(cluster.members, 100, 200_000n);
+    const stalls = new StallMeter(() => cluster.pids);
+    const old = await cluster.leader();
+    const { epoch } = await old.leadership();
+    await old.stop('SIGKILL');
+    const leader = await cluster.leader();
+    expect((await leader.leadership()).epoch).toBeGreaterThan(epoch);
+    await abandoned.check(
+      load.watchOf(leader),
+      (fromMs, toMs) => (ttlMs * 5) / 3 + 3_000 + stalls.between(fromMs, toMs),
+    );
+    stalls.stop();
+    const back = await cluster.join({ name: old.name, engine: database.url() });
+    expect((await back.cluster.memberList({})).members).toHaveLength(3);
+    await load.finish();
+  });
+
+  test('refuse another that runs under the name of one of them', async () => {
+    for (const { name } of cluster.members) {
+      const second = cluster.join({ name, engine: database.url() });
+      await expect(second).rejects.toThrow('a server of the same name is running');
+    }
+    expect(cluster.members).toHaveLength(3);
+    await cluster.leader();
+  });
+
+  test('go on where they were after all of them were stopped', async () => {
+    const revision = await (await cluster.leader()).put('before', 'the restart');
+    const leases = cluster.members[0] as ClusterMember;
+    await leases.lease.leaseGrant({ ID: 9_999n, TTLMs: 30_000n });
+    await cluster.stop();
+    await Promise.all(['s1', 's2', 's3'].map((name) => cluster.join({ name, engine: database.url() })));
+    const leader = await cluster.leader();
+    for (const member of cluster.members) expect(await member.get('before')).toBe('the restart');
+    const { TTLMs } = await leader.lease.leaseTimeToLive({ ID: 9_999n });
+    expect(Number(TTLMs)).toBeGreaterThan(20_000);
+    expect(await leader.put('after', 'the restart')).toBe(revision + 1);
+    expect((await leader.cluster.memberList({})).members).toHaveLength(3);
+    await cluster.checkSameState();
+  });
+});

@@ -1,0 +1,96 @@
+import { ClusterMember, type MemberOptions } from './cluster-member.ts';
+
+/** How long anything that a cluster does by itself may take before a test gives up on it. */
+const patienceMs = 20_000;
+const pollMs = 20;
+
+/** Resolves with the first answer that is not undefined. What throws meanwhile is asked again. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined>,
+  withinMs = patienceMs,
+): Promise<T> {
+  const untilMs = performance.now() + withinMs;
+  let last: unknown = 'it never was so';
+  while (performance.now() < untilMs) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      last = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+  throw new Error(`waited ${withinMs} ms in vain: ${what}; ${String(last)}`);
+}
+
+/** Several servers on one log. */
+export class Cluster {
+  readonly #members: ClusterMember[] = [];
+
+  static async start(options: readonly MemberOptions[]): Promise<Cluster> {
+    const cluster = new Cluster();
+    try {
+      await Promise.all(options.map((each) => cluster.join(each)));
+      await cluster.leader();
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** Those that run, in the order of their names. */
+  get members(): readonly ClusterMember[] {
+    return this.#members.filter(({ isAlive }) => isAlive).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Of those that run. */
+  get pids(): readonly number[] {
+    return this.members.map(({ process }) => process.pid);
+  }
+
+  /** Starts a server, a new one or one that was stopped. */
+  async join(options: MemberOptions): Promise<ClusterMember> {
+    const member = await ClusterMember.start(options);
+    this.#members.push(member);
+    return member;
+  }
+
+  /** The server that all who are asked hold for the leader, itself included, in an epoch behind `epochBefore`. */
+  leader(asked: readonly ClusterMember[] = this.members, epochBefore = 0n): Promise<ClusterMember> {
+    return eventually('all agree on a leader', async () => {
+      const views = await Promise.all(asked.map((member) => member.leadership()));
+      const agreed = new Set(views.map(({ leader, epoch }) => `${leader} ${epoch}`));
+      return agreed.size === 1 ? asked.find((_, at) => views[at]?.leads && views[at].epoch > epochBefore) : undefined;
+    });
+  }
+
+  async followers(): Promise<ClusterMember[]> {
+    const leader = await this.leader();
+    return this.members.filter((member) => member !== leader);
+  }
+
+  /** Throws unless all hold the same at the same revision; gives that revision. */
+  async checkSameState(): Promise<number> {
+    const { header } = await (await this.leader()).kv.range({ key: Buffer.from('any') });
+    const revision = header?.revision ?? 0n;
+    const hashes = await Promise.all(
+      this.members.map(async ({ kv, maintenance, name }) => {
+        // A linearizable read: then the server has applied what it is asked to hash.
+        await kv.range({ key: Buffer.from('any') });
+        const { hash, compactRevision } = await maintenance.hashKV({ revision });
+        return { name, hash: `${hash} from ${compactRevision}` };
+      }),
+    );
+    const lines = hashes.map(({ name, hash }) => `${name}: ${hash}`).join(', ');
+    if (new Set(hashes.map(({ hash }) => hash)).size !== 1) {
+      throw new Error(`the states differ at revision ${revision}: ${lines}`);
+    }
+    return Number(revision);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.stop('SIGKILL')));
+  }
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
+import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
+import { ClusterLoad } from './cluster-load.ts';
+import { Cluster } from './cluster.ts';
+
+test.skipIf(!hasEtcd())(
+  'three servers lose nothing when the members of an etcd of three are killed, one by one and two at once',
+  async () => {
+    const members = await startEtcdCluster();
+    const endpoints = members.map(({ endpoint }) => endpoint);
+    // Each server asks another member first.
+    const optionsOf = (at: number) => {
+      const order = [...endpoints.slice(at), ...endpoints.slice(0, at)];
+      return { name: `s${at + 1}`, engine: `etcd://${order.join(',')}/tenure` };
+    };
+    let cluster: Cluster | undefined;
+    let load: ClusterLoad | undefined;
+    try {
+      cluster = await Cluster.start([0, 1, 2].map(optionsOf));
+      load = await ClusterLoad.start(cluster, 1);
+      for (const member of members) {
+        await load.progress(40);
+        await member.kill();
+        await load.progress(40);
+        await member.start();
+      }
+      await load.progress(40);
+      const [one, two] = members;
+      await Promise.all([one?.kill(), two?.kill()]);
+      const [asked] = cluster.members;
+      const read = asked?.kv.range({ key: Buffer.from('any') }, { deadlineMs: 2_000 });
+      await expect(read).rejects.toThrow('Deadline exceeded');
+      await Promise.all([one?.start(), two?.start()]);
+      await load.progress(40);
+      expect(cluster.members).toHaveLength(3);
+      await load.finish();
+    } finally {
+      await load?.stop();
+      await cluster?.stop();
+      await Promise.all(members.map((member) => member.dispose()));
+    }
+  },
+);

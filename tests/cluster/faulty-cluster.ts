@@ -1,0 +1,109 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
+import { Cluster } from './cluster.ts';
+import type { ClusterMember, MemberOptions } from './cluster-member.ts';
+import type { TestedEngine } from './tested-engine.ts';
+
+interface Lines {
+  /** Between this server and the engine. */
+  readonly engine: TcpProxy;
+  /** Between the other servers and this one. Clients of the tests do not go through it. */
+  readonly peers: TcpProxy;
+  readonly listen: string;
+}
+
+/** What all servers are started with. */
+export interface CommonOptions {
+  readonly flags?: readonly string[];
+  /** The environment of the server of that name. */
+  readonly envOf?: (name: string) => Readonly<Record<string, string>>;
+}
+
+/** Three servers on one engine with a network between all of them that can be cut. */
+export class FaultyCluster {
+  readonly engine: TestedEngine;
+  readonly servers: Cluster;
+  readonly #lines: ReadonlyMap<string, Lines>;
+  readonly #common: CommonOptions;
+
+  private constructor(
+    engine: TestedEngine,
+    servers: Cluster,
+    lines: ReadonlyMap<string, Lines>,
+    common: CommonOptions,
+  ) {
+    this.engine = engine;
+    this.servers = servers;
+    this.#lines = lines;
+    this.#common = common;
+  }
+
+  /** Takes over the engine: it is disposed of with the servers. */
+  static async start(engine: TestedEngine, common: CommonOptions = {}): Promise<FaultyCluster> {
+    const lines = new Map<string, Lines>();
+    for (const name of ['s1', 's2', 's3']) {
+      const port = await freePort();
+      const [toEngine, peers] = await Promise.all([TcpProxy.before(engine.port), TcpProxy.before(port)]);
+      lines.set(name, { engine: toEngine, peers, listen: `127.0.0.1:${port}` });
+    }
+    const options = [...lines].map(([name, line]) => optionsOf(engine, name, line, common));
+    try {
+      return new FaultyCluster(engine, await Cluster.start(options), lines, common);
+    } catch (error) {
+      await engine.dispose();
+      throw error;
+    }
+  }
+
+  /** The way of a server to the engine. */
+  engineOf({ name }: ClusterMember): TcpProxy {
+    return this.#linesOf(name).engine;
+  }
+
+  /** The way of the other servers to this one. */
+  peersOf({ name }: ClusterMember): TcpProxy {
+    return this.#linesOf(name).peers;
+  }
+
+  /** The servers that run, but for this one. */
+  others(out: ClusterMember): ClusterMember[] {
+    return this.servers.members.filter((member) => member !== out);
+  }
+
+  /** Starts a server that was stopped. */
+  restart(name: string): Promise<ClusterMember> {
+    return this.servers.join(optionsOf(this.engine, name, this.#linesOf(name), this.#common));
+  }
+
+  async dispose(): Promise<void> {
+    await this.servers.stop();
+    for (const { engine, peers } of this.#lines.values()) await Promise.all([engine.close(), peers.close()]);
+    await this.engine.dispose();
+  }
+
+  #linesOf(name: string): Lines {
+    const lines = this.#lines.get(name);
+    if (lines === undefined) throw new Error(`there is no server ${name}`);
+    return lines;
+  }
+}
+
+function optionsOf(tested: TestedEngine, name: string, { engine, peers, listen }: Lines, common: CommonOptions) {
+  const options: MemberOptions = {
+    name,
+    listen,
+    env: common.envOf?.(name) ?? {},
+    engine: tested.urlAt(engine.port),
+    flags: ['--advertise-client-urls', `http://127.0.0.1:${peers.port}`, ...(common.flags ?? [])],
+  };
+  return options;
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

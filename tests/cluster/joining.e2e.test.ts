@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { Cluster } from './cluster.ts';
+
+const nameTaken = /a server of the same name is running/;
+
+const limits = { timeout: 180_000 };
+
+describe.skipIf(!hasPostgres())('two servers that are started at the same moment under one new name', limits, () => {
+  let database: PostgresCluster;
+  const cluster = new Cluster();
+
+  beforeEach(async () => {
+    database = await PostgresCluster.create();
+  });
+
+  afterEach(async () => {
+    await cluster.stop();
+    await database?.dispose();
+  });
+
+  /** Starts both, and resolves when one of them has stopped. */
+  async function startBoth(name: string): Promise<void> {
+    const starts = [1, 2].map(() => cluster.join({ name, engine: database.url() }));
+    const outcomes = await Promise.allSettled(starts);
+    const ready = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [String(outcome.reason)] : []));
+    for (const reason of refused) expect(reason).toMatch(nameTaken);
+    expect(ready.length).toBeGreaterThan(0);
+    if (ready.length === 1) return;
+    // Both may say that they are ready before one of them learns of the other.
+    const end = await Promise.race(ready.map(({ process }) => process.ended));
+    expect(end.err).toMatch(nameTaken);
+  }
+
+  async function idsOf(name: string): Promise<readonly bigint[]> {
+    const leader = await cluster.leader();
+    const { members } = await leader.cluster.memberList({});
+    return members.filter((member) => member.name === name).map(({ ID }) => ID);
+  }
+
+  test('become one member of a cluster that is there, and the other stops', async () => {
+    await cluster.join({ name: 'first', engine: database.url() });
+    for (let round = 0; round < 3; round += 1) {
+      const name = `twin-${round}`;
+      await startBoth(name);
+      expect(await idsOf(name)).toHaveLength(1);
+      expect(cluster.members.filter((member) => member.name === name)).toHaveLength(1);
+    }
+    await cluster.checkSameState();
+  });
+
+  test('become one member of a cluster that they make, and the other stops', async () => {
+    await startBoth('twin');
+    const [id] = await idsOf('twin');
+    const member = await cluster.leader();
+    expect(cluster.members).toEqual([member]);
+    expect(await idsOf('twin')).toEqual([id]);
+    expect(await member.put('a', '1')).toBe(2);
+  });
+});

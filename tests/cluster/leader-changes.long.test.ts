@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { Code, Refusal } from '../../conformance/client/refusal.ts';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { AbandonedLeases } from './abandoned-leases.ts';
+import { ClusterLoad } from './cluster-load.ts';
+import type { ClusterMember } from './cluster-member.ts';
+import { FaultyCluster } from './faulty-cluster.ts';
+import type { LastingWatch } from './lasting-watch.ts';
+import { checkLog } from './log-check.ts';
+import { StallMeter } from './stall-meter.ts';
+import { engineOnPostgres } from './tested-engine.ts';
+
+const changes = 20;
+const ttlMs = 5_000;
+const leasesPerChange = 3;
+const heartbeatMs = 200;
+/** Nobody claims earlier than this after the last word of a leader, unless that leader has named it. */
+const electionTimeoutMs = 1_000;
+/** For the entry that ends it to be appended, and for the news of it to come here. */
+const deliveryMs = 500;
+
+interface Change {
+  readonly fromMs: number;
+  /** When all agreed on the next leader. */
+  readonly toMs: number;
+}
+
+/**
+ * The longest that an abandoned lease may live. It gains at most two thirds of its TTL and a heartbeat interval, once;
+ * and with each change of leader the time without one, and at most one heartbeat interval.
+ */
+function boundMs(all: readonly Change[], fromMs: number, toMs: number): number {
+  let sumMs = (ttlMs * 5) / 3 + heartbeatMs + deliveryMs;
+  for (const change of all) {
+    if (change.toMs < fromMs || change.fromMs > toMs) continue;
+    sumMs += Math.min(change.toMs, toMs) - Math.max(change.fromMs, fromMs) + heartbeatMs;
+  }
+  return sumMs;
+}
+
+/** The leader hands the lead on to another; or loses it on the way, on a machine that lets it wait too long. */
+async function moveLeader(cluster: FaultyCluster, old: ClusterMember): Promise<void> {
+  const next = cluster.others(old)[0] as ClusterMember;
+  const { header } = await next.maintenance.status({});
+  await old.maintenance.moveLeader({ targetID: header?.memberId ?? 0n }).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || error.code !== Code.unavailable) throw error;
+  });
+}
+
+// What it is about happens above the engine, so one is enough.
+describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
+  let cluster: FaultyCluster | undefined;
+  let load: ClusterLoad | undefined;
+  afterEach(async () => {
+    await load?.stop();
+    await cluster?.dispose();
+  });
+
+  test('hand the lead on without a time in which nobody leads, while clients write', async () => {
+    cluster = await FaultyCluster.start(engineOnPostgres(await PostgresCluster.create()));
+    const { servers } = cluster;
+    load = await ClusterLoad.start(servers, 1);
+    const stalls = new StallMeter(() => servers.pids);
+    const tookMs: number[] = [];
+    for (let move = 0; move < 20; move += 1) {
+      await load.progress(20);
+      const old = await servers.leader();
+      const { epoch } = await old.leadership();
+      const fromMs = performance.now();
+      await moveLeader(cluster, old);
+      await servers.leader(servers.members, epoch);
+      const toMs = performance.now();
+      tookMs.push(toMs - fromMs - stalls.between(fromMs, toMs));
+    }
+    stalls.stop();
+    console.log(`the lead was handed on in ${tookMs.map((ms) => Math.round(ms)).join(', ')} ms`);
+    expect(Math.max(...tookMs)).toBeLessThan(electionTimeoutMs);
+    await load.finish();
+  });
+
+  test('keep no abandoned lease alive by changing their leader every TTL/2', async () => {
+    cluster = await FaultyCluster.start(engineOnPostgres(await PostgresCluster.create()));
+    const { servers } = cluster;
+    load = await ClusterLoad.start(servers, 1, { keptLeases: 100, keptTtlMs: ttlMs });
+    const abandoned = new AbandonedLeases(ttlMs);
+    const stalls = new StallMeter(() => servers.pids);
+    const done: Change[] = [];
+    let restarted: Promise<unknown> = Promise.resolve();
+    for (let count = 0; count < changes; count += 1) {
+      const fromMs = performance.now();
+      const old = await servers.leader();
+      const { epoch } = await old.leadership();
+      if (count % 2 === 0) {
+        await old.stop('SIGKILL');
+      } else {
+        await moveLeader(cluster, old);
+      }
+      const leader = await servers.leader(servers.members, epoch);
+      const toMs = performance.now();
+      done.push({ fromMs, toMs });
+      // The restart is over when this server's turn to lead may come.
+      if (count % 2 === 0) {
+        restarted = cluster.restart(old.name);
+        restarted.catch(() => undefined);
+      } else {
+        await restarted;
+      }
+      await abandoned.abandon([leader], leasesPerChange, BigInt(500_000 + 100 * count));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, fromMs + ttlMs / 2 - performance.now())));
+    }
+    const leaderless = done.map(({ fromMs, toMs }) => Math.round(toMs - fromMs));
+    console.log(`${changes} changes of leader, which took ${leaderless.join(', ')} ms`);
+    await abandoned.check(
+      load.watches[0] as LastingWatch,
+      (fromMs, toMs) => boundMs(done, fromMs, toMs) + stalls.between(fromMs, toMs),
+    );
+    stalls.stop();
+    await load.finish();
+    expect((await checkLog(cluster.engine)).claims).toBeGreaterThan(changes);
+  });
+});

@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { AbandonedLeases } from './abandoned-leases.ts';
+import { ClusterLoad } from './cluster-load.ts';
+import { FaultyCluster } from './faulty-cluster.ts';
+import { checkLog } from './log-check.ts';
+import { StallMeter } from './stall-meter.ts';
+import { testedEngines } from './tested-engine.ts';
+
+const leases = 1_000;
+const ttlMs = 5_000;
+/** The bounds that are promised. What the machine kept from the servers is allowed on top: see StallMeter. */
+const newLeaderWithinMs = 2_000;
+const goneWithinMs = (ttlMs * 5) / 3 + 3_000;
+
+describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
+  let cluster: FaultyCluster | undefined;
+  let load: ClusterLoad | undefined;
+  afterEach(async () => {
+    await load?.stop();
+    await cluster?.dispose();
+  });
+
+  test.skipIf(!isThere)(
+    'lose no renewed lease when the leader is killed, and end each abandoned one in time',
+    async () => {
+      cluster = await FaultyCluster.start(await start());
+      const { servers } = cluster;
+      load = await ClusterLoad.start(servers, 1, { keptLeases: leases, keptTtlMs: ttlMs });
+      const abandoned = new AbandonedLeases(ttlMs);
+      await abandoned.abandon(servers.members, leases, 500_000n);
+      const stalls = new StallMeter(() => servers.pids);
+
+      const old = await servers.leader();
+      const { epoch } = await old.leadership();
+      const killedMs = performance.now();
+      await old.stop('SIGKILL');
+      const leader = await servers.leader();
+      const nowMs = performance.now();
+      const leaderlessMs = nowMs - killedMs;
+      const stalledMs = stalls.between(killedMs, nowMs);
+      console.log(
+        `a new leader ${Math.round(leaderlessMs)} ms after kill -9; the machine owed ${Math.round(stalledMs)} ms`,
+      );
+      expect(leaderlessMs).toBeLessThan(newLeaderWithinMs + stalledMs);
+      expect((await leader.leadership()).epoch).toBeGreaterThan(epoch);
+
+      await abandoned.check(load.watchOf(leader), (fromMs, toMs) => goneWithinMs + stalls.between(fromMs, toMs));
+      stalls.stop();
+      expect(load.leases.ids).toHaveLength(leases);
+      expect(load.leases.acknowledged).toBeGreaterThan(2 * leases);
+      expect(load.leases.brokenStreams).toEqual([]);
+      const back = await cluster.restart(old.name);
+      await load.progress(20);
+      await load.finish();
+      expect((await back.cluster.memberList({})).members).toHaveLength(3);
+      await checkLog(cluster.engine);
+    },
+  );
+});

@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { GrpcClient } from '../../conformance/client/grpc-client.ts';
+import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
+import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { Cluster, eventually } from './cluster.ts';
+import type { ClusterMember } from './cluster-member.ts';
+import { LeaderlessCalls } from './leaderless-calls.ts';
+
+const cleanups: (() => Promise<unknown> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const timedOut = 'etcdserver: request timed out';
+const why = /what keeps the log cannot be reached: .*ECONNREFUSED/;
+
+async function health({ address }: ClusterMember): Promise<{ health: string; reason: string }> {
+  const reply = await fetch(`http://${address}/health`);
+  return (await reply.json()) as { health: string; reason: string };
+}
+
+/** Awaited as a whole: a machine that is slow changes its leader more than once. */
+async function hasRecovered(member: ClusterMember): Promise<void> {
+  await eventually(`${member.name} is well and has nothing to complain of`, async () => {
+    expect(await member.ready()).toMatchObject({ status: 200 });
+    expect(await member.put('after', member.name)).toBeGreaterThan(0);
+    expect(await health(member)).toEqual({ health: 'true', reason: '' });
+    const status = await member.maintenance.status({});
+    expect(status.errors).toEqual([]);
+    expect(status.leader).not.toBe(0n);
+    expect(status.raftIndex).toBeGreaterThanOrEqual(status.raftAppliedIndex);
+    expect(status.raftTerm).toBe(status.header?.raftTerm);
+    const { members } = await member.cluster.memberList({});
+    expect(members.map(({ unreachable }) => unreachable)).toEqual([false, false, false]);
+    return true;
+  });
+}
+
+test.skipIf(!hasEtcd())('etcd, when a member has lost its leader, does what is expected of Tenure below', async () => {
+  const members = await startEtcdCluster();
+  cleanups.push(() => Promise.all(members.map((member) => member.dispose())));
+  const [one, ...others] = members as [(typeof members)[0], ...typeof members];
+  const client = new GrpcClient(one.endpoint);
+  cleanups.push(() => client.close());
+  const calls = await LeaderlessCalls.open(client, 1n);
+  cleanups.push(() => calls.close());
+  await Promise.all(others.map((other) => other.kill()));
+  // etcd 3.4 forgets to give a time-out without a leader its text; later versions do not.
+  const inWords = { code: 14, details: timedOut };
+  const bare = { code: 2, details: 'context deadline exceeded' };
+  for (const status of await calls.check()) expect([inWords, bare]).toContainEqual(status);
+});
+
+describe.skipIf(!hasPostgres())('three servers whose PostgreSQL is stopped', () => {
+  test('say so and why wherever they are asked, answer what needs only memory, and go on by themselves', async () => {
+    const database = await PostgresCluster.create();
+    cleanups.push(() => database.dispose());
+    const options = ['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() }));
+    const cluster = await Cluster.start(options);
+    cleanups.push(() => cluster.stop());
+    const leader = await cluster.leader();
+    const asked = [leader, ...(await cluster.followers()).slice(0, 1)];
+    for (const member of cluster.members) await hasRecovered(member);
+    const calls: LeaderlessCalls[] = [];
+    for (const { client } of asked) calls.push(await LeaderlessCalls.open(client, BigInt(calls.length + 1)));
+    cleanups.push(() => calls.forEach((each) => each.close()));
+
+    await database.stop('immediate');
+    const statuses = (await Promise.all(calls.map((each) => each.check()))).flat();
+    for (const { code, details } of statuses) {
+      expect(code).toBe(14);
+      expect(details.slice(0, details.indexOf(': ', timedOut.length))).toBe(timedOut);
+      expect(details).toMatch(why);
+    }
+    for (const member of asked) {
+      const status = await member.maintenance.status({});
+      expect(status.leader).toBe(0n);
+      expect(status.errors[0]).toBe('etcdserver: no leader');
+      expect(status.errors[1]).toMatch(why);
+      const found = await health(member);
+      expect(found.health).toBe('false');
+      expect(found.reason).toMatch(/^RAFT NO LEADER: what keeps the log/);
+      expect(found.reason).toMatch(why);
+      const ready = await member.ready();
+      expect(ready.status).toBe(503);
+      expect(ready.text).toMatch(/\[-\]leader failed: what keeps the log cannot be reached: /);
+      expect(ready.text).toContain('[+]serializable_read ok');
+      expect((await fetch(`http://${member.address}/livez`)).status).toBe(200);
+    }
+
+    await database.start();
+    for (const member of cluster.members) await hasRecovered(member);
+    const { leases } = await leader.lease.leaseLeases({});
+    expect(leases.map(({ ID }) => ID)).toEqual(expect.arrayContaining(calls.map(({ leaseId }) => leaseId)));
+    await cluster.checkSameState();
+  });
+});

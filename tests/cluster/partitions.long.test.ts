@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { AbandonedLeases } from './abandoned-leases.ts';
+import { ClusterLoad } from './cluster-load.ts';
+import { eventually } from './cluster.ts';
+import type { ClusterMember } from './cluster-member.ts';
+import { FaultyCluster } from './faulty-cluster.ts';
+import { hasLocalPort } from './process-sockets.ts';
+import { StallMeter } from './stall-meter.ts';
+import { testedEngines } from './tested-engine.ts';
+
+const keptTtlMs = 9_000;
+const abandonedTtlMs = 3_000;
+const goneWithinMs = (abandonedTtlMs * 5) / 3 + 3_000;
+
+/** A linearizable read through a server must give this or nothing. */
+async function readsNothingOlder(through: ClusterMember, value: string): Promise<void> {
+  const read = await through.kv.range({ key: Buffer.from('fresh') }, { deadlineMs: 2_500 }).catch(() => undefined);
+  if (read !== undefined) expect(Buffer.from(read.kvs[0]?.value ?? []).toString()).toBe(value);
+}
+
+async function becomesReady(member: ClusterMember): Promise<void> {
+  await eventually(`${member.name} is ready`, async () => ((await member.ready()).status === 200 ? true : undefined));
+}
+
+describe.for(testedEngines)('three servers on $kind', ({ isThere, start: startEngine }) => {
+  let cluster: FaultyCluster;
+  let load: ClusterLoad | undefined;
+  let seed = 0;
+  const start = async (writeThrough: () => readonly ClusterMember[]): Promise<ClusterLoad> => {
+    load = await ClusterLoad.start(cluster.servers, (seed += 1), { writeThrough, keptTtlMs });
+    return load;
+  };
+  /** Until a client of a server that is cut off would have lost its lease, had it not been sent to another one. */
+  const outlast = async (cutMs: number): Promise<void> => {
+    const leftMs = cutMs + 1.2 * keptTtlMs - performance.now();
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, leftMs)));
+  };
+
+  beforeAll(async () => {
+    if (isThere) cluster = await FaultyCluster.start(await startEngine());
+  });
+  afterAll(() => cluster?.dispose());
+  afterEach(() => load?.stop());
+
+  test.skipIf(!isThere)('replace a leader that is cut off from it, and that answers nothing stale', async () => {
+    const out = await cluster.servers.leader();
+    const running = await start(() => cluster.others(out));
+    const abandoned = new AbandonedLeases(abandonedTtlMs);
+    const stalls = new StallMeter(() => cluster.servers.pids);
+    await abandoned.abandon(cluster.servers.members, 30, 500_000n);
+    await out.put('fresh', 'old');
+    cluster.engineOf(out).silence();
+    const cutMs = performance.now();
+    const leader = await cluster.servers.leader(cluster.others(out));
+    await leader.put('fresh', 'new 1');
+    await Promise.all([readsNothingOlder(out, 'new 1'), readsNothingOlder(out, 'new 1')]);
+    expect((await out.ready()).status).toBe(503);
+    await running.progress(30);
+    await leader.put('fresh', 'new 2');
+    await readsNothingOlder(out, 'new 2');
+    await outlast(cutMs);
+    cluster.engineOf(out).restore();
+    await becomesReady(out);
+    expect(await out.get('fresh')).toBe('new 2');
+    await abandoned.check(running.watchOf(leader), (fromMs, toMs) => goneWithinMs + stalls.between(fromMs, toMs));
+    stalls.stop();
+    await running.progress(20);
+    await running.finish();
+  });
+
+  test.skipIf(!isThere)(
+    'go on without a follower that is cut off from it, and that answers nothing stale',
+    async () => {
+      const [out] = (await cluster.servers.followers()) as [ClusterMember];
+      const running = await start(() => cluster.others(out));
+      const leader = await cluster.servers.leader();
+      await leader.put('fresh', 'old 2');
+      cluster.engineOf(out).silence();
+      const cutMs = performance.now();
+      await leader.put('fresh', 'new 3');
+      await readsNothingOlder(out, 'new 3');
+      expect((await out.ready()).status).toBe(503);
+      await running.progress(30);
+      await leader.put('fresh', 'new 4');
+      await readsNothingOlder(out, 'new 4');
+      await outlast(cutMs);
+      cluster.engineOf(out).restore();
+      await becomesReady(out);
+      expect(await out.get('fresh')).toBe('new 4');
+      await running.finish();
+    },
+  );
+
+  test.skipIf(!isThere)(
+    'keep their leader when one of them cannot reach it, which says so and comes back',
+    async () => {
+      const leader = await cluster.servers.leader();
+      const { epoch } = await leader.leadership();
+      const [out, other] = cluster.others(leader) as [ClusterMember, ClusterMember];
+      const running = await start(() => [leader, other]);
+      await out.put('fresh', 'old 5');
+      cluster.peersOf(leader).silence((port) => hasLocalPort(out.process.pid, port));
+      const cutMs = performance.now();
+      await other.put('fresh', 'new 5');
+      await readsNothingOlder(out, 'new 5');
+      expect((await out.ready()).status).toBe(503);
+      expect((await other.ready()).status).toBe(200);
+      await outlast(cutMs);
+      // It hears of the leader through the log, and so leaves it the lead.
+      expect(await leader.leadership()).toMatchObject({ leads: true, epoch });
+      await other.put('fresh', 'new 6');
+      await readsNothingOlder(out, 'new 6');
+      await running.progress(20);
+      cluster.peersOf(leader).restore();
+      await becomesReady(out);
+      expect(await out.get('fresh')).toBe('new 6');
+      await out.put('fresh', 'through a follower');
+      await running.finish();
+    },
+  );
+
+  test.skipIf(!isThere)('keep their leader when none of them can reach it; they come back by themselves', async () => {
+    const leader = await cluster.servers.leader();
+    const others = cluster.others(leader);
+    const running = await start(() => [leader]);
+    cluster.peersOf(leader).silence();
+    const cutMs = performance.now();
+    await leader.put('fresh', 'new 7');
+    await Promise.all(others.map((other) => readsNothingOlder(other, 'new 7')));
+    for (const other of others) expect((await other.ready()).status).toBe(503);
+    await outlast(cutMs);
+    expect((await leader.leadership()).leads).toBe(true);
+    cluster.peersOf(leader).restore();
+    for (const other of others) await becomesReady(other);
+    for (const other of others) expect(await other.get('fresh')).toBe('new 7');
+    await others[0]?.put('fresh', 'through another follower');
+    await running.progress(20);
+    await running.finish();
+  });
+
+  test.skipIf(!isThere)('find out that the way to the leader is dead, though nobody tells them', async () => {
+    const leader = await cluster.servers.leader();
+    const [other] = cluster.others(leader) as [ClusterMember];
+    cluster.peersOf(leader).silence();
+    // From now on new connections work, and what goes over the old ones is lost, as behind a router that forgot them.
+    cluster.peersOf(leader).forget();
+    await becomesReady(other);
+    await other.put('fresh', 'after the silence');
+    expect(await leader.get('fresh')).toBe('after the silence');
+  });
+});

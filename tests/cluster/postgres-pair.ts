@@ -1,0 +1,72 @@
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { eventually } from './cluster.ts';
+
+const databases = 'postgres://postgres@';
+const walSenders = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'walsender'`;
+
+/** A PostgreSQL primary with a streaming standby. */
+export class PostgresPair {
+  readonly primary: PostgresCluster;
+  readonly standby: PostgresCluster;
+
+  private constructor(primary: PostgresCluster, standby: PostgresCluster) {
+    this.primary = primary;
+    this.standby = standby;
+  }
+
+  static async create(): Promise<PostgresPair> {
+    const primary = await PostgresCluster.create();
+    try {
+      return new PostgresPair(primary, await primary.createStandby());
+    } catch (error) {
+      await primary.dispose();
+      throw error;
+    }
+  }
+
+  /** Names both, the standby first, so that it has to be passed over while it is one. */
+  get url(): string {
+    const hosts = [this.standby, this.primary].map(({ port }) => `127.0.0.1:${port}`).join(',');
+    return `${databases}${hosts}/postgres?target_session_attrs=read-write`;
+  }
+
+  /** From now on the primary acknowledges nothing that the standby does not have. */
+  async makeSynchronous(): Promise<void> {
+    await this.primary.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
+    await this.primary.query('SELECT pg_reload_conf()');
+    await eventually('the standby is synchronous', async () => {
+      const rows = await this.primary.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`);
+      return rows.length > 0 ? true : undefined;
+    });
+  }
+
+  /** Resolves when the standby has what the primary had at the call. */
+  async caughtUp(): Promise<void> {
+    const end = await lastIndex(this.primary);
+    await eventually('the standby has caught up', async () =>
+      (await lastIndex(this.standby)) >= end ? true : undefined,
+    );
+  }
+
+  /** Cuts the standby off for good: it gets nothing of what the primary acknowledges from now on. */
+  async separate(): Promise<void> {
+    await this.primary.query('ALTER SYSTEM SET max_wal_senders = 0');
+    await this.standby.query(`ALTER SYSTEM SET primary_conninfo = ''`);
+    await this.standby.query('SELECT pg_reload_conf()');
+    await eventually('the standby is cut off', async () => {
+      await this.primary.query(walSenders);
+      const rows = await this.primary.query('SELECT FROM pg_stat_replication');
+      return rows.length === 0 ? true : undefined;
+    });
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all([this.primary.dispose(), this.standby.dispose()]);
+  }
+}
+
+/** Of the entries in the log, where it ends. */
+export async function lastIndex(database: PostgresCluster): Promise<number> {
+  const [row] = await database.query('SELECT max(index) AS index FROM tenure.entries');
+  return Number(row?.['index']);
+}

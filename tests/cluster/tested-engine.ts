@@ -1,0 +1,55 @@
+import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+
+/** A real engine of one machine, which keeps the log of the servers under test. */
+export interface TestedEngine {
+  readonly kind: 'postgres' | 'etcd';
+  /** Where it listens; the same after a restart. */
+  readonly port: number;
+  /** Bytes that every request to append holds. */
+  readonly appendText: string;
+  /** What --engine is given, to reach it at this port. */
+  urlAt(port: number): string;
+  /** Ends it as a crash does: nothing more is written, and the next start recovers. */
+  crash(): Promise<void>;
+  start(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export function engineOnPostgres(database: PostgresCluster): TestedEngine {
+  return {
+    kind: 'postgres',
+    port: database.port,
+    appendText: 'tenure_append',
+    urlAt: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+    crash: () => database.stop('immediate'),
+    start: () => database.start(),
+    dispose: () => database.dispose(),
+  };
+}
+
+function engineOnEtcd(etcd: EtcdProcess): TestedEngine {
+  return {
+    kind: 'etcd',
+    port: etcd.port,
+    appendText: '/tenure/head',
+    urlAt: (port) => `etcd://127.0.0.1:${port}/tenure`,
+    crash: () => etcd.kill(),
+    start: () => etcd.start(),
+    dispose: () => etcd.dispose(),
+  };
+}
+
+/** Each engine, whether this machine has it, and what starts one. Asked once: it says why not. */
+export const testedEngines: readonly {
+  readonly kind: TestedEngine['kind'];
+  readonly isThere: boolean;
+  readonly start: () => Promise<TestedEngine>;
+}[] = [
+  {
+    kind: 'postgres',
+    isThere: hasPostgres(),
+    start: async () => engineOnPostgres(await PostgresCluster.create()),
+  },
+  { kind: 'etcd', isThere: hasEtcd(), start: async () => engineOnEtcd(await EtcdProcess.start()) },
+];

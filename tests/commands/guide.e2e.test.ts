@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { startTenure } from '../../conformance/servers/tenure-server.ts';
+
+const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
+
+/** The examples as one script, where what runs until it is stopped is stopped. */
+function script(): string {
+  const blocks = [...guide.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
+  const lines = blocks.join('').split('\n');
+  const endless = /^(tenure .*?)(&?)\s+# until stopped.*$/;
+  return ['set -e', ...lines].map((line) => line.replace(endless, 'timeout -s INT 3 $1 || true $2')).join('\n');
+}
+
+test('every example of the guide to the commands works, in its order', { timeout: 120_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tenure-guide-'));
+  const server = await startTenure();
+  try {
+    mkdirSync(join(folder, 'bin'));
+    symlinkSync(command, join(folder, 'bin/tenure'));
+    const path = [join(folder, 'bin'), process.env['PATH']].join(delimiter);
+    const env = { ...process.env, PATH: path, TENURE_ENDPOINTS: server.address };
+    const child = spawn('bash', ['-c', script()], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    assert.equal(code, 0, `${out}\n${err}`);
+    expect(out).toContain('nightly is led by 10.0.0.7:8080');
+    expect(out).toContain('SUCCESS');
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,160 @@
+import { etcdserverpb } from '@tenure/protocol';
+import { GrpcClient } from '../../conformance/client/grpc-client.ts';
+import { serviceCalls } from '../../conformance/client/service-calls.ts';
+import { ServeProcess } from '../serve-process.ts';
+import { EventLog } from './event-log.ts';
+import { KeptLease } from './kept-lease.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { Writer } from './writer.ts';
+
+export interface CrashRunOptions {
+  readonly seed: number;
+  readonly kills: number;
+  readonly dataDir: string;
+  /** Entries between two snapshots: few, so that many kills fall into a snapshot or the trim behind it. */
+  readonly snapshotCount: number;
+}
+
+export interface CrashReport {
+  readonly kills: number;
+  readonly acknowledgedWrites: number;
+  readonly events: number;
+  readonly abandonedEnded: number;
+}
+
+const writers = 6;
+const keptLeases = 4;
+const keptTtlMs = 6_000;
+const abandonedTtlMs = 1_500;
+/** What one change of leader may add to an abandoned lease (a heartbeat interval), and the measuring from outside. */
+const addedPerRestartMs = 200 + 150;
+/** Values that nobody changes, so that a snapshot takes a while. */
+const ballastKeys = 2_000;
+
+interface Abandoned {
+  readonly id: bigint;
+  /** How long servers have been up since it was granted, as far as this process can tell. */
+  ledMs: number;
+  restarts: number;
+}
+
+/** Kills a loaded server with SIGKILL again and again, and compares what comes back with what was acknowledged. */
+export class CrashRun {
+  readonly #options: CrashRunOptions;
+  readonly #random: SeededRandom;
+  readonly #writers: Writer[];
+  readonly #events = new EventLog('writer');
+  readonly #kept: KeptLease[] = [];
+  #abandoned: Abandoned[] = [];
+  #abandonedEnded = 0;
+  #nextLease = 1_000n;
+
+  constructor(options: CrashRunOptions) {
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+    this.#writers = Array.from({ length: writers }, (_, at) => {
+      return new Writer(`writer-${at}`, new SeededRandom(this.#random.between(0, 2 ** 31)));
+    });
+  }
+
+  async run(): Promise<CrashReport> {
+    for (let kill = 0; kill < this.#options.kills; kill += 1) await this.#live(kill === 0, true);
+    await this.#live(false, false);
+    const acknowledged = this.#writers.flatMap((writer) => writer.acknowledged);
+    this.#events.check(acknowledged);
+    return {
+      kills: this.#options.kills,
+      acknowledgedWrites: acknowledged.length,
+      events: this.#events.length,
+      abandonedEnded: this.#abandonedEnded,
+    };
+  }
+
+  /** One life of the server: start, compare, load, kill. */
+  async #live(first: boolean, kill: boolean): Promise<void> {
+    const server = new ServeProcess([
+      'serve',
+      `--data-dir=${this.#options.dataDir}`,
+      `--snapshot-count=${this.#options.snapshotCount}`,
+      '--listen-client-urls=http://127.0.0.1:0',
+    ]);
+    const [url = ''] = await server.ready();
+    const readyMs = performance.now();
+    const client = new GrpcClient(url.replace('http://', ''));
+    try {
+      if (first) await this.#prepare(client);
+      else await this.#compare(client, readyMs);
+      await this.#abandonOne(client, readyMs);
+      if (kill) await this.#loadUntilKilled(server, client, readyMs);
+    } finally {
+      await server.end(kill ? 'SIGKILL' : 'SIGTERM');
+      client.close();
+    }
+  }
+
+  async #prepare(client: GrpcClient): Promise<void> {
+    const kv = serviceCalls(client, etcdserverpb.KV);
+    const value = Buffer.alloc(1_000, 'b');
+    for (let at = 0; at < ballastKeys; at += 100) {
+      await kv.txn({
+        success: Array.from({ length: 100 }, (_, more) => ({
+          request: { case: 'requestPut', value: { key: Buffer.from(`ballast/${at + more}`), value } },
+        })),
+      });
+    }
+    for (let at = 1; at <= keptLeases; at += 1) {
+      const lease = new KeptLease(BigInt(at), keptTtlMs);
+      await lease.grant(client);
+      this.#kept.push(lease);
+    }
+  }
+
+  async #compare(client: GrpcClient, readyMs: number): Promise<void> {
+    const kv = serviceCalls(client, etcdserverpb.KV);
+    for (const lease of this.#kept) await lease.check(client);
+    const { kvs, header } = await kv.range({ key: Buffer.from('writer'), rangeEnd: Buffer.from('writes') });
+    const held = new Map(kvs.map(({ key, value }) => [Buffer.from(key).toString(), Buffer.from(value).toString()]));
+    for (const writer of this.#writers) writer.check(held);
+    await this.#events.followTo(client, Number(header?.revision));
+    const ballast = await kv.range({ key: Buffer.from('ballast'), rangeEnd: Buffer.from('ballasu'), countOnly: true });
+    if (ballast.count !== BigInt(ballastKeys)) throw new Error(`of ${ballastKeys} keys ${ballast.count} are left`);
+    await this.#checkAbandoned(client, readyMs);
+  }
+
+  /** None of the abandoned may live longer than rule 7 allows, however often the server was restarted. */
+  async #checkAbandoned(client: GrpcClient, readyMs: number): Promise<void> {
+    const lease = serviceCalls(client, etcdserverpb.Lease);
+    const left: Abandoned[] = [];
+    for (const each of this.#abandoned) {
+      each.restarts += 1;
+      const { TTLMs } = await lease.leaseTimeToLive({ ID: each.id });
+      const ledMs = each.ledMs + (performance.now() - readyMs);
+      const boundMs = (abandonedTtlMs * 5) / 3 + each.restarts * addedPerRestartMs + 500;
+      if (TTLMs <= 0n) this.#abandonedEnded += 1;
+      else if (ledMs > boundMs) throw new Error(`lease ${each.id} lives after ${ledMs} ms; the bound is ${boundMs}`);
+      else left.push(each);
+    }
+    this.#abandoned = left;
+  }
+
+  async #abandonOne(client: GrpcClient, readyMs: number): Promise<void> {
+    const id = this.#nextLease++;
+    await serviceCalls(client, etcdserverpb.Lease).leaseGrant({ ID: id, TTLMs: BigInt(abandonedTtlMs) });
+    // What this server has been up before the grant does not count for it.
+    this.#abandoned.push({ id, ledMs: -(performance.now() - readyMs), restarts: 0 });
+  }
+
+  async #loadUntilKilled(server: ServeProcess, client: GrpcClient, readyMs: number): Promise<void> {
+    const load = [
+      ...this.#writers.map((writer) => writer.run(client)),
+      ...this.#kept.map((lease) => lease.keep(client)),
+    ];
+    const lifeMs = this.#random.between(30, 700);
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, lifeMs)), server.ended]);
+    await server.end('SIGKILL');
+    const killedMs = performance.now();
+    for (const each of this.#abandoned) each.ledMs += killedMs - readyMs;
+    for (const each of [...this.#writers, ...this.#kept]) each.stop();
+    await Promise.all(load);
+  }
+}

@@ -1,0 +1,31 @@
+/** A reproducible stream of random numbers (mulberry32): the same seed gives the same run. */
+export class SeededRandom {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** At least 0, below 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number from `min` to `max`, both included. */
+  between(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
+  }
+
+  /** One of the choices, of which there is at least one. */
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.between(0, choices.length - 1)] as T;
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+}

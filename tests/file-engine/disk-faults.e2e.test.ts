@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
+import { WriterProcess, checkLog, straceWorks } from './writer-process.ts';
+import type { WriterOptions } from './writer-process.ts';
+
+/** Segments, snapshots and trims every few appends, so that each kind of call comes up often. */
+function busyWriter(folder: string): WriterOptions {
+  const limits = { maxSegmentBytes: 2000, preallocateBytes: 1000 };
+  return { folder, appends: 40, snapshotEvery: 7, limits };
+}
+
+/** The calls that write, and which of them to hit: a busy writer makes more of each. */
+const calls = {
+  pwrite64: { first: 1, last: 70 },
+  fdatasync: { first: 1, last: 55 },
+  fsync: { first: 1, last: 16 },
+  rename: { first: 2, last: 12 },
+  // The first ones of the main thread are the lock's, not the log's.
+  unlink: { first: 3, last: 9 },
+  ftruncate: { first: 1, last: 5 },
+};
+
+function someCall(call: keyof typeof calls): number {
+  const { first, last } = calls[call];
+  return first + Math.floor(Math.random() * (last - first + 1));
+}
+
+const haveStrace = straceWorks();
+
+describe.runIf(haveStrace)('a process that is killed', () => {
+  for (const call of Object.keys(calls) as (keyof typeof calls)[]) {
+    test(`at some ${call} leaves a log with everything that it acknowledged`, async () => {
+      for (let round = 0; round < 4; round++) {
+        const when = someCall(call);
+        await withTemporaryFolder(async (folder) => {
+          const writer = new WriterProcess(busyWriter(folder), {
+            injections: [`${call}:signal=SIGKILL:when=${when}`],
+          });
+          await writer.exited;
+          const where = `${call} number ${when}`;
+          expect(writer.lines('done'), where).toEqual([]);
+          expect(writer.lines('failed'), where).toEqual([]);
+          const end = await checkLog(busyWriter(folder), writer.last('acked'), writer.last('saved'));
+          expect(await checkLog(busyWriter(folder), end, writer.last('saved')), where).toBe(end);
+        });
+      }
+    });
+  }
+});
+
+describe.runIf(haveStrace)('a process that is killed again while it recovers', () => {
+  test('loses nothing, wherever it is killed', async () => {
+    await withTemporaryFolder(async (folder) => {
+      const options = { ...busyWriter(folder), appends: 12 };
+      let acked = 0;
+      let saved = 0;
+      let unknownAppends = 0;
+      for (let round = 0; round < 25; round++) {
+        const call = ['pwrite64', 'fdatasync', 'fsync', 'ftruncate'][round % 4]!;
+        const when = 1 + Math.floor(Math.random() * (round % 3 === 0 ? 25 : 4));
+        const writer = new WriterProcess(options, { injections: [`${call}:signal=SIGKILL:when=${when}`] });
+        await writer.exited;
+        const where = `round ${round}: ${call} number ${when}`;
+        expect(writer.lines('failed'), where).toEqual([]);
+        saved = Math.max(saved, writer.last('saved'));
+        if (writer.lines('open').length === 0) continue;
+        const found = writer.last('open');
+        expect(found, where).toBeGreaterThanOrEqual(acked);
+        expect(found, where).toBeLessThanOrEqual(acked + unknownAppends * 3);
+        acked = Math.max(found, writer.last('acked'));
+        unknownAppends = writer.lines('done').length > 0 ? 0 : 1;
+      }
+      await checkLog(options, acked, saved);
+    });
+  });
+});
+
+test.runIf(haveStrace)('nothing is acknowledged before it is synced, the names of new files too', async () => {
+  await withTemporaryFolder(async (parent) => {
+    const traceFile = join(parent, 'trace');
+    const writer = new WriterProcess(busyWriter(join(parent, 'data')), { traceFile });
+    await writer.exited;
+    let acks = 0;
+    let unsynced: string[] = [];
+    for (const line of readFileSync(traceFile, 'utf8').split('\n')) {
+      const call = /\b(write|pwrite64|fdatasync|fsync|rename)(\(| resumed>).*/.exec(line);
+      if (call === null) continue;
+      if (call[1] === 'write') {
+        if (!/\(1, "(acked|saved)/.test(line)) continue;
+        expect(unsynced, line).toEqual([]);
+        acks++;
+      } else if (call[1] === 'pwrite64' || (call[1] === 'rename' && line.includes('.tmp'))) {
+        if (call[1] === 'rename' && !line.includes('lock-')) expect(unsynced, line).toEqual([]);
+        if (!line.includes('lock-')) unsynced.push(call[1]);
+      } else if (line.endsWith('= 0')) {
+        const synced = call[1] === 'fsync' ? 'rename' : 'pwrite64';
+        unsynced = unsynced.filter((one) => one !== synced);
+      }
+    }
+    expect(acks).toBe(45);
+  });
+});
+
+test('a file that may not grow is written as far as it can be, and what was acknowledged is found', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const limits = { maxSegmentBytes: 1024 * 1024, preallocateBytes: 0 };
+    const options = { folder, appends: 200, entryBytes: 777, limits };
+    const writer = new WriterProcess(options, { maxFileKib: 100 });
+    await writer.exited;
+    expect(writer.lines('failed')[0]).toMatch(/^fatal .*EFBIG/);
+    expect(writer.last('acked')).toBeGreaterThan(90);
+    await checkLog(options, writer.last('acked'), 0);
+  });
+});
+
+describe.runIf(haveStrace)('a disk that fails', () => {
+  const faults = [
+    { call: 'pwrite64', error: 'EIO' },
+    { call: 'pwrite64', error: 'ENOSPC' },
+    { call: 'fdatasync', error: 'EIO' },
+    { call: 'fdatasync', error: 'ENOSPC' },
+    { call: 'fsync', error: 'EIO' },
+    { call: 'rename', error: 'EIO' },
+    { call: 'unlink', error: 'EIO' },
+    { call: 'ftruncate', error: 'EIO' },
+  ] as const;
+  for (const { call, error } of faults) {
+    test(`with ${error} on ${call} stops everything, and a restart finds what was acknowledged`, async () => {
+      for (let round = 0; round < 3; round++) {
+        const when = someCall(call);
+        await withTemporaryFolder(async (folder) => {
+          const writer = new WriterProcess(busyWriter(folder), {
+            injections: [`${call}:error=${error}:when=${when}`],
+          });
+          await writer.exited;
+          const where = `${error} on ${call} number ${when}`;
+          const failures = writer.lines('failed');
+          expect(failures[0], where).toMatch(error);
+          // No room for a snapshot is the one failure that harms nothing: the log goes on without it.
+          const isHarmless = error === 'ENOSPC' && failures[0]?.startsWith('full there is no room for the snapshot');
+          if (isHarmless) {
+            await checkLog(busyWriter(folder), writer.last('acked'), writer.last('saved'));
+            return;
+          }
+          expect(failures[0], where).toMatch(/^fatal /);
+          const wasOpen = writer.lines('open').length > 0;
+          if (wasOpen) {
+            expect(failures.length, where).toBe(4);
+            for (const failure of failures) expect(failure, where).toMatch(/^fatal .*the server must stop/);
+          }
+          await checkLog(busyWriter(folder), writer.last('acked'), writer.last('saved'));
+        });
+      }
+    });
+  }
+});

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { SeededRandom } from '../crash/seeded-random.ts';
+import { HistoryRun } from './history-run.ts';
+import { checkLeases } from './lease-check.ts';
+import { moveLead } from './move-lead.ts';
+import { RecordedHistory } from './recorded-history.ts';
+import { RevokeRace } from './revoke-race.ts';
+
+/** Far more than it takes on a machine that does nothing else. */
+const timeout = 150_000;
+const seed = Number(process.env['HISTORY_SEED'] ?? Date.now() % 1_000_000);
+
+describe.skipIf(!hasPostgres())(`three servers on PostgreSQL (HISTORY_SEED=${seed})`, () => {
+  let database: PostgresCluster;
+  let cluster: Cluster;
+  let run: HistoryRun | undefined;
+
+  beforeAll(async () => {
+    database = await PostgresCluster.create();
+    cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() })));
+  });
+
+  afterAll(async () => {
+    await run?.stop();
+    await cluster?.stop();
+    await database?.dispose();
+  });
+
+  test(
+    'acknowledge no renewal after a revoke, whoever is asked, while the lead is handed on',
+    { timeout },
+    async () => {
+      const history = new RecordedHistory();
+      const race = new RevokeRace(cluster.members, history, new SeededRandom(seed));
+      for (let round = 0; round < 90; round += 1) {
+        const moved = round % 30 === 29 ? moveLead(cluster) : Promise.resolve();
+        await race.run(BigInt(500_000 + round));
+        await moved;
+      }
+      race.close();
+      expect(checkLeases(history.leases)).toEqual([]);
+      const renewals = history.leases.filter(({ input }) => input.kind === 'renew');
+      console.log(`${renewals.length} renewals around 90 revokes`);
+      expect(renewals.length).toBeGreaterThan(2 * 3 * 90);
+    },
+  );
+
+  test('are one linearizable store for concurrent clients, while the lead is handed on', { timeout }, async () => {
+    run = new HistoryRun(cluster, { seed });
+    for (let change = 0; change < 3; change += 1) {
+      await run.progress(150);
+      await moveLead(cluster);
+    }
+    await run.progress(150);
+    await run.finish();
+  });
+});
+
+test(
+  `the history of one server on its own disk is linearizable through kill -9 (HISTORY_SEED=${seed})`,
+  { timeout },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tenure-histories-'));
+    const options = { name: 's1', engine: 'file', flags: ['--data-dir', join(folder, 'data')] };
+    const cluster = await Cluster.start([options]);
+    const run = new HistoryRun(cluster, { seed });
+    try {
+      for (let kill = 0; kill < 4; kill += 1) {
+        await run.progress(150);
+        await cluster.members[0]?.stop('SIGKILL');
+        await cluster.join(options);
+      }
+      await run.progress(150);
+      await run.finish();
+    } finally {
+      await run.stop();
+      await cluster.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+);

@@ -1,0 +1,63 @@
+import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
+import type { ClusterMember } from '../cluster/cluster-member.ts';
+import type { SeededRandom } from '../crash/seeded-random.ts';
+import type { LeaseInput } from './lease-operation.ts';
+import { timed, type RecordedHistory } from './recorded-history.ts';
+
+const ttlMs = 30_000;
+const renewedForMs = { min: 2, max: 12 };
+
+/**
+ * Grants a lease by one server, renews it by all of them as fast as they answer, and revokes it by one in the middle of
+ * that; ends when every server has told its renewer that the lease is gone. All is recorded.
+ */
+export class RevokeRace {
+  readonly #members: readonly ClusterMember[];
+  readonly #streams: readonly KeepAliveStream[];
+  readonly #history: RecordedHistory;
+  readonly #random: SeededRandom;
+
+  constructor(members: readonly ClusterMember[], history: RecordedHistory, random: SeededRandom) {
+    this.#members = members;
+    this.#streams = members.map(({ client }) => new KeepAliveStream(client));
+    this.#history = history;
+    this.#random = random;
+  }
+
+  async run(id: bigint): Promise<void> {
+    const granting = this.#random.pick(this.#members);
+    await this.#record(granting, { kind: 'grant', id, ttlMs }, async () => {
+      await granting.lease.leaseGrant({ ID: id, TTLMs: BigInt(ttlMs) });
+      return true;
+    });
+    const renewing = Promise.all(this.#members.map((_, at) => this.#renewUntilGone(at, id)));
+    const { min, max } = renewedForMs;
+    await new Promise((resolve) => setTimeout(resolve, this.#random.between(min, max)));
+    const revoking = this.#random.pick(this.#members);
+    await this.#record(revoking, { kind: 'revoke', id }, async () => {
+      await revoking.lease.leaseRevoke({ ID: id });
+      return true;
+    });
+    await renewing;
+  }
+
+  close(): void {
+    for (const stream of this.#streams) stream.close();
+  }
+
+  async #renewUntilGone(at: number, id: bigint): Promise<void> {
+    const [member, stream] = [this.#members[at] as ClusterMember, this.#streams[at] as KeepAliveStream];
+    let alive = true;
+    while (alive) {
+      alive = await this.#record(member, { kind: 'renew', id }, async () => (await stream.renew(id)).TTL > 0n);
+    }
+  }
+
+  /** Throws when there is no answer: here nothing fails for good. */
+  async #record(member: ClusterMember, input: LeaseInput, call: () => Promise<boolean>): Promise<boolean> {
+    const { outcome, ...times } = await timed(async () => ({ alive: await call() }));
+    this.#history.leases.push({ client: 0, server: member.name, input, outcome, ...times });
+    if (outcome.kind !== 'known') throw new Error(`${member.name} did not answer: ${input.kind} of ${input.id}`);
+    return outcome.output.alive;
+  }
+}

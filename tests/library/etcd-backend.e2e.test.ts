@@ -1,0 +1,28 @@
+import { etcdBackend } from 'tenure/etcd';
+import { backendConformance } from 'tenure/testing';
+import { afterAll, describe, test } from 'vitest';
+import { etcdServerKinds } from './etcd-servers.ts';
+
+let prefixes = 0;
+
+describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('etcdBackend on $name', (kind) => {
+  backendConformance(
+    async () => {
+      const server = await kind.start();
+      const prefix = `leases/${++prefixes}/`;
+      return {
+        open: () => etcdBackend({ client: { endpoints: server.endpoint }, prefix }),
+        killConnections: async () => {
+          await server.kill();
+          await server.start();
+        },
+        dispose: () => server.dispose(),
+      };
+    },
+    {
+      framework: { describe, test, afterAll },
+      hints: ['came', 'updated', 'left', 'expired'],
+      hooks: ['killConnections'],
+    },
+  );
+});

@@ -1,0 +1,62 @@
+import { hasEtcd, EtcdProcess } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServeProcess } from '../serve-process.ts';
+
+/** A real server that speaks etcd v3, which can be killed and started again with what it kept, on its port. */
+export interface EtcdServer {
+  readonly endpoint: string;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export interface EtcdServerKind {
+  readonly name: 'etcd' | 'Tenure';
+  readonly isThere: () => boolean;
+  readonly start: () => Promise<EtcdServer>;
+}
+
+/** Both kinds that the library's etcd backend is for. */
+export const etcdServerKinds: readonly EtcdServerKind[] = [
+  { name: 'etcd', isThere: hasEtcd, start: () => EtcdProcess.start() },
+  { name: 'Tenure', isThere: () => true, start: () => TenureServer.start() },
+];
+
+class TenureServer implements EtcdServer {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'tenure-library-'));
+  #process: ServeProcess | undefined;
+  #address = '127.0.0.1:0';
+
+  static async start(): Promise<TenureServer> {
+    const server = new TenureServer();
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      await server.dispose();
+      throw error;
+    }
+  }
+
+  get endpoint(): string {
+    return this.#address;
+  }
+
+  async start(): Promise<void> {
+    const flags = ['--data-dir', this.#folder, '--listen-client-urls', `http://${this.#address}`];
+    this.#process = new ServeProcess(['serve', ...flags]);
+    const [url = ''] = await this.#process.ready();
+    this.#address = new URL(url).host;
+  }
+
+  async kill(): Promise<void> {
+    await this.#process?.end('SIGKILL');
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import { createLeaseManager, LeaseLostError } from 'tenure';
+import type { Hold } from 'tenure';
+import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
+import { fenceClause, fenceStatements, requireGuarded } from 'tenure/guard';
+import { memoryBackend } from 'tenure/memory';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { etcdServerKinds } from './etcd-servers.ts';
+
+/** Two holds of one lease, the first of which was taken away while its holder was paused. */
+async function pausedAndNext(): Promise<readonly [Hold, Hold]> {
+  const backend = memoryBackend();
+  const manager = createLeaseManager({ backend, ttlMs: 60_000 });
+  const paused = await manager.acquire('nightly');
+  await backend.leave(paused.entry, new AbortController().signal);
+  return [paused, await manager.acquire('nightly')];
+}
+
+describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that wakes up', () => {
+  let cluster: PostgresCluster;
+  let pool: pg.Pool;
+
+  beforeAll(async () => {
+    cluster = await PostgresCluster.create();
+    pool = new pg.Pool({ connectionString: cluster.url() });
+    await pool.query('CREATE TABLE jobs (id int PRIMARY KEY, state text, fence bigint NOT NULL DEFAULT 0)');
+    await pool.query("INSERT INTO jobs VALUES (1, 'new')");
+  });
+  afterAll(async () => {
+    await pool.end();
+    await cluster.dispose();
+  });
+
+  test('by a column of the row', async () => {
+    const [paused, next] = await pausedAndNext();
+    const write = async (hold: Hold, state: string): Promise<void> => {
+      const fence = fenceClause(hold);
+      const text = `UPDATE jobs SET state = $1, ${fence.set} WHERE id = $2 AND ${fence.where}`;
+      requireGuarded((await pool.query(text, [state, 1])).rowCount, hold);
+    };
+    await write(paused, 'by the first');
+    await write(next, 'by the next');
+    await assert.rejects(write(paused, 'too late'), LeaseLostError);
+    await write(next, 'again');
+    assert.deepEqual((await pool.query('SELECT state FROM jobs')).rows, [{ state: 'again' }]);
+  });
+
+  test('by a table of tokens, in the transaction of any writes', async () => {
+    const [paused, next] = await pausedAndNext();
+    await pool.query(fenceStatements(next, { dialect: 'postgres' }).schema);
+    const write = async (hold: Hold, state: string): Promise<void> => {
+      const { ensure, check } = fenceStatements(hold, { dialect: 'postgres' });
+      const client = await pool.connect();
+      try {
+        await client.query(ensure.text, [...ensure.values]);
+        await client.query('BEGIN');
+        requireGuarded((await client.query(check.text, [...check.values])).rowCount, hold);
+        await client.query('UPDATE jobs SET state = $1', [state]);
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    };
+    await write(next, 'by the next');
+    await assert.rejects(write(paused, 'too late'), LeaseLostError);
+    assert.deepEqual((await pool.query('SELECT state FROM jobs')).rows, [{ state: 'by the next' }]);
+  });
+});
+
+describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('a guard in $name', (kind) => {
+  test('refuses the holder that wakes up, in the transaction of its write', async () => {
+    const server = await kind.start();
+    try {
+      await using client = new EtcdClient({ endpoints: server.endpoint });
+      const backend = etcdBackend({ client });
+      await using manager = createLeaseManager({ backend, ttlMs: 60_000 });
+      const write = async (hold: Hold, value: string): Promise<void> => {
+        const txn = client.kv.txn().if(backend.guard(hold)).do(operation.put('state', value));
+        requireGuarded((await txn.commit()).succeeded, hold);
+      };
+      const paused = await manager.acquire('nightly');
+      await write(paused, 'by the first');
+      await backend.leave(paused.entry, new AbortController().signal);
+      const next = await manager.acquire('nightly');
+      assert.ok(next.fencingToken > paused.fencingToken);
+      await assert.rejects(write(paused, 'too late'), LeaseLostError);
+      await write(next, 'by the next');
+      assert.equal((await client.kv.getOne('state'))?.value, 'by the next');
+    } finally {
+      await server.dispose();
+    }
+  });
+});

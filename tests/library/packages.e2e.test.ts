@@ -1,0 +1,145 @@
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { publint } from 'publint';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const packed = ['protocol', 'core', 'server', 'cli', 'client'];
+const oldTypeScript = 'typescript-5.9';
+
+/** Installs from the registry, and compiles twice. */
+const timeoutMs = 240_000;
+
+/** Compiled by a program with no types of Node and none of the DOM. */
+const bareProgram = `
+import { createLeaseManager, LeaseLostError, type Hold, type LeaseBackend } from 'tenure';
+import { memoryBackend } from 'tenure/memory';
+import { fenceClause, requireGuarded } from 'tenure/guard';
+import { dynamodbBackend } from 'tenure/dynamodb';
+import { backendConformance, FakeClock } from 'tenure/testing';
+const backend: LeaseBackend = memoryBackend({ clock: new FakeClock() });
+const leases = createLeaseManager({ backend, ttlMs: 1000 });
+await using hold: Hold = await leases.acquire('a', { wait: 'none' });
+const isLost: boolean = hold.signal.aborted && hold.signal.reason instanceof LeaseLostError;
+requireGuarded(fenceClause(hold).where.length, hold);
+export { isLost, backendConformance, dynamodbBackend };
+`;
+
+/** With the drivers that a program brings, and so with the types of Node. */
+const etcdProgram = `
+import { createLeaseManager } from 'tenure';
+import { compare, EtcdClient, etcdBackend, operation } from 'tenure/etcd';
+const client = new EtcdClient({ endpoints: 'localhost:2379' });
+const leases = createLeaseManager({ backend: etcdBackend({ client }) });
+const signal: AbortSignal = (await leases.acquire('a')).signal;
+await client.kv.txn().if(compare.isAbsent('a')).do(operation.put('a', signal.aborted ? '1' : '2')).commit();
+`;
+
+let folder: string;
+let tarballs: string[];
+
+function run(command: string, args: readonly string[], cwd: string): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  assert.equal(status, 0, `${command} ${args.join(' ')}:\n${stdout}${stderr}`);
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tenure-packages-'));
+  for (const name of packed) run('npm', ['pack', '-s', join(root, 'packages', name)], folder);
+  tarballs = readdirSync(folder).map((name) => join(folder, name));
+}, timeoutMs);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An empty project with what `npm install` makes of the packed library. */
+function install(name: string, program: string, more: readonly string[]): string {
+  const project = join(folder, name);
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "name": "app", "private": true, "type": "module" }');
+  writeFileSync(join(project, 'app.ts'), program);
+  const own = tarballs.filter((path) => !/server|core/.test(path));
+  run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...own, ...more], project);
+  return project;
+}
+
+function typeCheck(project: string, types: readonly string[]): void {
+  const compilerOptions = {
+    lib: ['ES2022'],
+    target: 'ES2022',
+    module: 'NodeNext',
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types,
+  };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['app.ts'] }));
+  for (const compiler of [join(project, 'node_modules', oldTypeScript), join(root, 'node_modules/typescript')]) {
+    run(process.execPath, [join(compiler, 'bin/tsc'), '-p', '.'], project);
+  }
+}
+
+async function bundledBytes(program: string): Promise<number> {
+  const input = join(folder, 'bare', 'bundle.js');
+  writeFileSync(input, program);
+  const bundle = await rolldown({ input, logLevel: 'silent' });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
+  await bundle.close();
+  return output.reduce((sum, chunk) => sum + (chunk.type === 'chunk' ? Buffer.byteLength(chunk.code) : 0), 0);
+}
+
+describe('the packed packages', { timeout: timeoutMs }, () => {
+  test('compile for a program without types of its own, and bring no driver that was not asked for', () => {
+    const project = install('bare', bareProgram, [`${oldTypeScript}@npm:typescript@5.9`]);
+    typeCheck(project, []);
+    const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'));
+    assert.deepEqual(installed, ['@bufbuild', '@tenure', 'commander', 'tenure', oldTypeScript]);
+  });
+
+  test('compile beside the driver of etcd', () => {
+    const drivers = ['@grpc/grpc-js', '@types/node@20', `${oldTypeScript}@npm:typescript@5.9`];
+    typeCheck(install('etcd', etcdProgram, drivers), ['node']);
+  });
+
+  test('have manifests that publint finds nothing wrong with', async () => {
+    for (const name of packed) {
+      const { messages } = await publint({ pkgDir: join(root, 'packages', name), strict: true });
+      assert.deepEqual(messages, [], name);
+    }
+  });
+
+  test('have types that resolve as the code does', async () => {
+    for (const path of tarballs) {
+      const result = await checkPackage(createPackageFromTarballData(readFileSync(path)));
+      assert.ok(result.types !== false, `${path} has no types`);
+      // These are packages for ESM alone: Node 20.19 and newer also takes them by require().
+      const found = result.problems.filter((problem) => {
+        const isOlder = 'resolutionKind' in problem && ['node10', 'node16-cjs'].includes(problem.resolutionKind);
+        return !isOlder;
+      });
+      assert.deepEqual(found, [], path);
+    }
+  });
+
+  test('the memory backend is less than 15 kB in a bundle, with the manager less than 40 kB', async () => {
+    assert.ok((await bundledBytes("export * from 'tenure/memory';")) < 15_000);
+    const both = "export { createLeaseManager } from 'tenure'; export { memoryBackend } from 'tenure/memory';";
+    assert.ok((await bundledBytes(both)) < 40_000);
+  });
+
+  test('errors of one installed copy are recognised by another', async () => {
+    const copies = ['one', 'two'].map((name) => join(folder, 'bare', 'node_modules', `tenure-${name}`));
+    for (const copy of copies) run('cp', ['-r', join(folder, 'bare/node_modules/tenure'), copy], folder);
+    const [one, two] = (await Promise.all(copies.map((copy) => import(join(copy, 'dist/index.js'))))) as {
+      LeaseLostError: new (name: string, reason: string) => Error;
+      TenureError: new () => Error;
+    }[];
+    assert.ok(one !== undefined && two !== undefined && one.LeaseLostError !== two.LeaseLostError);
+    const lost = new one.LeaseLostError('a', 'expired');
+    assert.ok(lost instanceof two.LeaseLostError && lost instanceof two.TenureError);
+  });
+});

@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
+import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { ClusterMember } from '../cluster/cluster-member.ts';
+import { runCommand } from '../running-command.ts';
+import { refusedStart } from '../starts/refused-start.ts';
+
+// Many processes start one after the other here, on a machine that may be busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+interface Backup {
+  readonly engine: string;
+  save(): Promise<void>;
+  /** Puts the older content in the place of what is there. */
+  restore(): Promise<void>;
+}
+
+/** What the guide says of a backup by the database's own tools that is older than what the servers have applied. */
+async function checkOlderBackup({ engine, save, restore }: Backup): Promise<void> {
+  const cluster = await Cluster.start(['a', 'b', 'c'].map((name) => ({ name, engine })));
+  try {
+    const member = cluster.members[0] as ClusterMember;
+    await member.put('before', '1');
+    const { header } = await member.cluster.memberList({});
+    await save();
+    for (let round = 0; round < 5; round += 1) await member.put('after', `${round}`);
+    const { members } = cluster;
+    await restore();
+    for (const { process } of members) {
+      const { code, err } = await process.ended;
+      expect(code).toBe(1);
+      expect(err).toMatch(/\nError: the server stopped: the log (ends at entry|in etcd|has another entry)[^\n]*\n$/m);
+    }
+
+    const fresh = await cluster.join({ name: 'a', engine });
+    expect([await fresh.get('before'), await fresh.get('after')]).toEqual(['1', undefined]);
+    expect((await fresh.cluster.memberList({})).header?.clusterId).toBe(header?.clusterId);
+    await fresh.put('after', 'the restore');
+    expect(await refusedStart({ engine, flags: ['--cluster-id', '1'] })).toContain('is that of the cluster');
+  } finally {
+    await cluster.stop();
+  }
+}
+
+describe('an older backup is restored under servers that run: they stop, and new ones begin with it', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tenure-backup-'));
+  });
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test.skipIf(!hasPostgres())('with pg_dump and psql', async () => {
+    const database = await PostgresCluster.create();
+    const file = join(folder, 'tenure.sql');
+    try {
+      await checkOlderBackup({
+        engine: database.url(),
+        async save() {
+          await database.client('pg_dump', '--schema', 'tenure', '--file', file, 'postgres');
+        },
+        async restore() {
+          await database.query('DROP SCHEMA tenure CASCADE');
+          await database.client('psql', '--quiet', '--set', 'ON_ERROR_STOP=1', '--single-transaction', '--file', file);
+        },
+      });
+    } finally {
+      await database.dispose();
+    }
+  });
+
+  test.skipIf(!hasPostgres())('with a snapshot of Tenure, which is that of another cluster', async () => {
+    const database = await PostgresCluster.create();
+    const schema = ['--engine-schema', 'replaced'];
+    const file = join(folder, 'another.snapshot');
+    const clusters: Cluster[] = [];
+    const start = async (name: string, engine: string, ...flags: string[]): Promise<ClusterMember> => {
+      const cluster = await Cluster.start([{ name, engine, flags }]);
+      clusters.push(cluster);
+      return cluster.members[0] as ClusterMember;
+    };
+    try {
+      const another = await start('one', 'file', '--data-dir', join(folder, 'another'));
+      // Its log is longer than that of the servers will be, so that these find theirs trimmed away.
+      for (let round = 0; round < 1_000; round += 1) await another.put('key', `${round}`);
+      await another.stop();
+      expect((await runCommand(['snapshot', 'save', file, '--data-dir', join(folder, 'another')])).code).toBe(0);
+      const running = await start('a', database.url(), ...schema);
+      await running.put('key', 'of the former cluster');
+      const restore = ['snapshot', 'restore', file, '--engine', database.url(), '--engine-schema', 'aside'];
+      expect(await runCommand(restore)).toMatchObject({ code: 0 });
+      // At once: a server that saw an empty log would stop for that.
+      await database.query('DROP SCHEMA replaced CASCADE; ALTER SCHEMA aside RENAME TO replaced');
+      const { code, err } = await running.process.ended;
+      expect(code).toBe(1);
+      expect(err).toMatch(/\nError: the server stopped: this log is that of another cluster now[^\n]*\n$/);
+      expect(await (await start('a', database.url(), ...schema)).get('key')).toBe('999');
+    } finally {
+      for (const cluster of clusters) await cluster.stop();
+      await database.dispose();
+    }
+  });
+
+  test.skipIf(!hasEtcd())('with etcdctl snapshot', async () => {
+    const etcd = await EtcdProcess.start();
+    const file = join(folder, 'etcd.snapshot');
+    try {
+      await checkOlderBackup({
+        engine: `etcd://${etcd.endpoint}/tenure`,
+        save: async () => void etcd.control('snapshot', 'save', file),
+        restore: () => etcd.restore(file),
+      });
+    } finally {
+      await etcd.dispose();
+    }
+  });
+});

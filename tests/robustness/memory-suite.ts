@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ComingsAndGoings } from './comings-and-goings.ts';
+import { TestedServer } from './tested-server.ts';
+
+export interface MemorySize {
+  readonly watches: number;
+  readonly keepAliveStreams: number;
+  readonly leases: number;
+}
+
+/** Done before memory is first measured, so that code is compiled and pools are filled. */
+const warmUpShare = 0.2;
+const maxGrowthMiB = 8;
+const mebibyte = 1024 * 1024;
+
+/** Registers the tests of one run. */
+export function describeMemory({ watches, keepAliveStreams, leases }: MemorySize): void {
+  let server: TestedServer;
+  let crowd: ComingsAndGoings;
+
+  beforeAll(async () => {
+    server = await TestedServer.start({ hook: 'collect-garbage' });
+    crowd = new ComingsAndGoings(server);
+  });
+  afterAll(() => server?.stop());
+
+  async function expectNothingKept(what: string, count: number, come: (count: number) => Promise<void>): Promise<void> {
+    await come(count * warmUpShare);
+    const before = (await server.usedBytes()) / mebibyte;
+    await come(count);
+    const after = (await server.usedBytes()) / mebibyte;
+    console.log(`${before.toFixed(1)} MiB in use before ${count} ${what}, ${after.toFixed(1)} MiB after them`);
+    expect(after - before).toBeLessThan(maxGrowthMiB);
+    expect(server.complaints).toBe('');
+  }
+
+  it(`${watches} watches that come and go leave nothing behind`, async () => {
+    await expectNothingKept('watches', watches, (count) => crowd.watches(count));
+  });
+
+  it(`${keepAliveStreams} keep-alive streams that come and go leave nothing behind`, async () => {
+    await expectNothingKept('keep-alive streams', keepAliveStreams, (count) => crowd.keepAliveStreams(count));
+  });
+
+  it(`${leases} leases that are granted and revoked leave nothing behind`, async () => {
+    await expectNothingKept('leases', leases, (count) => crowd.leases(count));
+  });
+}

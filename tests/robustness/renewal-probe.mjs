@@ -1,0 +1,43 @@
+// Runs in a thread of its own, so that nothing the test does makes a renewal look late: renews one lease over and over
+// on one stream, each time when the renewal before it was answered, and tells the longest wait when it is asked.
+import { connect } from 'node:http2';
+import { parentPort, workerData } from 'node:worker_threads';
+
+const { address, renewal, pauseMs } = workerData;
+const session = connect(`http://${address}`);
+const stream = session.request(
+  {
+    ':method': 'POST',
+    ':path': '/etcdserverpb.Lease/LeaseKeepAlive',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  },
+  { endStream: false },
+);
+let sentAtMs = 0;
+let answered = 0;
+let longestMs = 0;
+let asked = false;
+
+function renew() {
+  sentAtMs = performance.now();
+  stream.write(renewal);
+}
+
+stream.on('data', () => {
+  longestMs = Math.max(longestMs, performance.now() - sentAtMs);
+  answered += 1;
+  if (asked) tell();
+  setTimeout(renew, pauseMs);
+});
+stream.on('close', () => parentPort.postMessage(undefined));
+// Told when the renewal that is out has been answered, since it counts too.
+parentPort.on('message', () => (asked = true));
+renew();
+
+function tell() {
+  parentPort.postMessage({ longestMs, answered });
+  longestMs = 0;
+  answered = 0;
+  asked = false;
+}

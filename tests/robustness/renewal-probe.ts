@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/protocol';
+import { framed } from '../../conformance/client/http2-call.ts';
+
+export interface RenewalDelays {
+  /** From when a renewal was sent until its answer was there. */
+  readonly longestMs: number;
+  readonly answered: number;
+}
+
+/** Between the answer to a renewal and the next one. */
+const pauseMs = 1;
+
+/** Renews one lease all the time, from a thread of its own, and knows how long an answer took at most. */
+export class RenewalProbe {
+  readonly #worker: Worker;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  /** Resolves when the first renewal was answered. `address` is host:port. */
+  static async start(address: string, lease: bigint): Promise<RenewalProbe> {
+    const renewal = framed(encodeLeaseKeepAliveRequest(lease).subarray(frameHeadroomBytes));
+    const workerData = { address, renewal, pauseMs };
+    const probe = new RenewalProbe(new Worker(new URL('renewal-probe.mjs', import.meta.url), { workerData }));
+    await probe.delays();
+    return probe;
+  }
+
+  /** The delays since the last call. */
+  async delays(): Promise<RenewalDelays> {
+    this.#worker.postMessage('tell');
+    const [delays] = (await once(this.#worker, 'message')) as [RenewalDelays | undefined];
+    if (delays === undefined) throw new Error('the stream of renewals ended');
+    return delays;
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

@@ -1,0 +1,40 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type CommandResult, runCommand } from './running-command.ts';
+import { ServeProcess } from './serve-process.ts';
+
+/** Servers and folders that go when the test does. */
+export class ServeSandbox {
+  readonly root = mkdtempSync(join(tmpdir(), 'tenure-serve-'));
+  readonly #started: ServeProcess[] = [];
+  #count = 0;
+
+  /** A name that nothing has yet. */
+  newFolder(): string {
+    this.#count += 1;
+    return join(this.root, `data-${this.#count}`);
+  }
+
+  serve(args: readonly string[], env: Record<string, string> = {}): ServeProcess {
+    const server = new ServeProcess(['serve', ...args], env);
+    this.#started.push(server);
+    return server;
+  }
+
+  /** Runs commands against the first address that the server names, once it is ready. */
+  async clientOf(server: ServeProcess): Promise<(...argv: string[]) => Promise<CommandResult>> {
+    const [url = ''] = await server.ready();
+    return (...argv) => runCommand([...argv, '--endpoints', url]);
+  }
+
+  async stopServers(): Promise<void> {
+    for (const server of this.#started.splice(0)) await server.end('SIGKILL');
+  }
+
+  async remove(): Promise<void> {
+    await this.stopServers();
+    await rm(this.root, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,85 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkAny } from './tidy/any-rule.ts';
+import { checkBannedWords } from './tidy/banned-words-rule.ts';
+import { checkCorePurity } from './tidy/core-purity-rule.ts';
+import { findDeadExports } from './tidy/dead-exports-rule.ts';
+import { checkDependencies } from './tidy/dependency-rule.ts';
+import { checkLockfile } from './tidy/lockfile-rule.ts';
+import { checkDocumentsNamed, checkMarkdown } from './tidy/markdown-rule.ts';
+import { checkNames } from './tidy/naming-rule.ts';
+import { checkPackages } from './tidy/packages-rule.ts';
+import { parseSource } from './tidy/parsed-source.ts';
+import { repositoryFiles, repositoryRoot } from './tidy/repository.ts';
+import type { Violation } from './tidy/repository.ts';
+import { checkSizes } from './tidy/size-rule.ts';
+
+/** STYLE.md says what these rules are for; `tests/tidy/rules.test.ts` shows that each of them can fail. */
+describe('the repository', () => {
+  const files = repositoryFiles();
+  const paths = new Set(files.map((file) => file.path));
+  const sources = files.filter((file) => /\.(ts|mjs|js)$/.test(file.path)).map(parseSource);
+
+  it('has files to check in every package', () => {
+    for (const name of ['protocol', 'core', 'server', 'cli']) {
+      expect(
+        sources.some((source) => source.path.startsWith(`packages/${name}/src/`)),
+        name,
+      ).toBe(true);
+    }
+  });
+
+  it('imports only downward', () => {
+    expectNone(sources.flatMap(checkDependencies));
+  });
+
+  it('keeps clocks, randomness and I/O out of the core', () => {
+    expectNone(sources.flatMap(checkCorePurity));
+  });
+
+  it('keeps files, functions and lines short', () => {
+    expectNone(sources.flatMap(checkSizes));
+  });
+
+  it('names files after what they hold', () => {
+    expectNone(sources.flatMap((source) => checkNames(source, paths)));
+  });
+
+  it('holds none of the banned words', () => {
+    expectNone(files.flatMap(checkBannedWords));
+    expectNone(sources.flatMap(checkAny));
+  });
+
+  it('has markdown with one title and no dead link', () => {
+    expectNone(files.flatMap((file) => checkMarkdown(file, paths)));
+    expectNone(sources.flatMap((source) => checkDocumentsNamed(source, paths)));
+  });
+
+  it('uses, declares and documents its dependencies', () => {
+    const manifests = files.filter((file) => /^(packages\/[^/]+\/)?package\.json$/.test(file.path));
+    const documentation = readFileSync(join(repositoryRoot, 'docs/dependencies.md'), 'utf8');
+    expectNone(checkPackages(manifests, sources, documentation));
+  });
+
+  it('has a lockfile that npm ci takes on every system', () => {
+    const lockfile = 'package-lock.json';
+    expectNone(checkLockfile(lockfile, readFileSync(join(repositoryRoot, lockfile), 'utf8')));
+  });
+
+  it('exports nothing that nobody imports', async () => {
+    expectNone(await findDeadExports(repositoryRoot));
+  });
+
+  it('has the documents that a newcomer looks for', () => {
+    for (const name of ['README', 'ARCHITECTURE', 'STYLE', 'CONTRIBUTING', 'CHANGELOG', 'docs/README']) {
+      expect(existsSync(join(repositoryRoot, `${name}.md`)), `${name}.md`).toBe(true);
+    }
+    expect(readFileSync(join(repositoryRoot, 'LICENSE'), 'utf8')).toContain('Apache License');
+  });
+});
+
+function expectNone(violations: readonly Violation[]): void {
+  const lines = violations.map(({ path, line, rule, message }) => `${path}:${line}: ${rule}: ${message}`);
+  if (lines.length > 0) expect.fail(`${lines.length} found\n${lines.join('\n')}`);
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { checkBannedWords } from './banned-words-rule.ts';
+
+describe('the banned words', () => {
+  const check = (text: string, path = 'packages/core/src/a.test.ts') => checkBannedWords({ path, text });
+
+  it.each([
+    '// TODO: later',
+    '// FIXME',
+    '// @ts-ignore',
+    '// @ts-expect-error because',
+    `it.only('x', f);`,
+    `describe.only('x', f);`,
+    `it.skip('x', f);`,
+    `it.todo('x');`,
+    '// oxlint-disable-next-line no-var',
+    '// see /work/main/x',
+    '// see .library/x',
+    '// see shared/design.md',
+    '// see reference/etcd.md, section 1',
+  ])('refuse %j', (text) => {
+    expect(check(`\n${text}\n`)).toMatchObject([{ line: 2 }]);
+  });
+
+  it.each([
+    '// as many as there are',
+    `it.skipIf(!etcd)('x', f);`,
+    '// oxlint-disable-next-line no-var -- this file is parsed by old Nodes too',
+    '// a network of libraries, a shared lock, ./work/mainly',
+  ])('allow %j', (text) => {
+    expect(check(text)).toEqual([]);
+  });
+
+  it('refuse the code words only in code', () => {
+    expect(check('TODO is banned', 'STYLE.md')).toEqual([]);
+    expect(check('see /work/main', 'STYLE.md')).toHaveLength(1);
+  });
+});

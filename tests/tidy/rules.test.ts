@@ -1,0 +1,305 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { checkAny } from './any-rule.ts';
+import { checkCorePurity } from './core-purity-rule.ts';
+import { findDeadExports } from './dead-exports-rule.ts';
+import { checkDependencies } from './dependency-rule.ts';
+import { checkLockfile } from './lockfile-rule.ts';
+import { checkDocumentsNamed, checkMarkdown } from './markdown-rule.ts';
+import { checkNames } from './naming-rule.ts';
+import { checkPackages } from './packages-rule.ts';
+import { parseSource } from './parsed-source.ts';
+import { lineAt, repositoryFiles } from './repository.ts';
+import type { Violation } from './repository.ts';
+import { checkSizes } from './size-rule.ts';
+
+/**
+ * Each rule refuses what it is there to refuse and lets the nearest right thing pass: a rule that cannot fail is none.
+ */
+const source = (path: string, text: string) => parseSource({ path, text });
+const messages = (violations: readonly Violation[]) => violations.map(({ line, message }) => `${line}: ${message}`);
+
+describe('the dependency rule', () => {
+  const check = (path: string, text: string) => messages(checkDependencies(source(path, text)));
+
+  it.each([
+    ['packages/protocol/src/a.ts', `import { x } from '@tenure/core';`, '1: protocol may not import core'],
+    ['packages/core/src/a.ts', `import type { X } from '@tenure/protocol';`, '1: core may not import protocol'],
+    ['packages/core/src/a.ts', `import p from 'pino';`, '1: core may import only sorted-btree, not pino'],
+    ['packages/server/src/a.ts', `\nexport { x } from '@tenure/cli';`, '2: server may not import cli'],
+    ['packages/server/src/a.ts', `import { x } from 'tenure';`, '1: server may not import client'],
+    ['packages/cli/src/a.ts', `import { x } from '@tenure/server';`, '1: cli may load server only with import()'],
+    [
+      'packages/cli/src/a.ts',
+      `import { x } from '@tenure/protocol/dist/a.js';`,
+      '1: import @tenure/protocol through its index, not @tenure/protocol/dist/a.js',
+    ],
+    [
+      'packages/server/src/a.ts',
+      `import { x } from '../../core/src/b.ts';`,
+      '1: ../../core/src/b.ts leaves the package',
+    ],
+    [
+      'packages/server/src/engines/file/a.ts',
+      `import { x } from '../../replica/b.ts';`,
+      '1: server/engines may not import server/replica',
+    ],
+    [
+      'packages/server/src/grpc/transport/a.ts',
+      `import { x } from '../kv.ts';`,
+      '1: server/grpc/transport may not import server/grpc',
+    ],
+    [
+      'packages/server/src/grpc/kv.ts',
+      `import { x } from '../engines/b.ts';`,
+      '1: server/grpc may not import server/engines',
+    ],
+    [
+      'packages/server/src/replica/a.ts',
+      `import { x } from '../server.ts';`,
+      '1: server/replica may not import server.ts, which puts the parts together',
+    ],
+  ])('refuses, in %s, %s', (path, text, message) => {
+    expect(check(path, text)).toEqual([message]);
+  });
+
+  it.each([
+    ['packages/server/src/a.ts', `import { x } from '@tenure/core'; import { y } from '@tenure/protocol';`],
+    ['packages/cli/src/serve.ts', `const { serve } = await import('@tenure/server');`],
+    ['packages/core/src/a.ts', `import BTree from 'sorted-btree'; import { x } from './b.ts';`],
+    ['packages/core/src/a.test.ts', `import fc from 'fast-check';`],
+    [
+      'packages/server/src/grpc/kv.ts',
+      `import { x } from './transport/transport.ts'; import { y } from '../replica/a.ts';`,
+    ],
+    ['packages/server/src/server.ts', `import { x } from './grpc/kv.ts'; import { y } from './engines/a.ts';`],
+    ['tests/a.test.ts', `import { x } from '@tenure/server';`],
+  ])('allows, in %s, %s', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+});
+
+describe('the purity rule', () => {
+  const check = (text: string, path = 'packages/core/src/a.ts') => messages(checkCorePurity(source(path, text)));
+
+  it.each([
+    'Date.now()',
+    'new Date()',
+    'Math.random()',
+    'performance.now()',
+    'crypto.randomUUID()',
+    'setTimeout(f, 1)',
+    'setInterval(f, 1)',
+    'setImmediate(f)',
+    'process.env',
+    'Buffer.alloc(1)',
+    'console.log(1)',
+  ])('refuses %s', (expression) => {
+    expect(check(`export const f = () => ${expression};`)).toHaveLength(1);
+  });
+
+  it('refuses the modules of Node', () => {
+    expect(check(`import { x } from 'node:fs';`)).toEqual(['1: core may not import node:fs']);
+    expect(check(`const fs = await import('node:fs');`)).toEqual(['1: core may not import node:fs']);
+  });
+
+  it('allows other members of Math, properties of such names, tests, and the other packages', () => {
+    expect(check('export const x = Math.max(1, 2);')).toEqual([]);
+    expect(check('export const x = entry.process; export const y = { performance: 1 };')).toEqual([]);
+    expect(check('// Date and Math.random are not used here\nexport const x = 1;')).toEqual([]);
+    expect(check('export const x = Date.now();', 'packages/core/src/a.test.ts')).toEqual([]);
+    expect(check('export const x = Date.now();', 'packages/server/src/a.ts')).toEqual([]);
+  });
+});
+
+describe('the size rule', () => {
+  const check = (text: string, path = 'packages/core/src/a.ts') => messages(checkSizes(source(path, text)));
+  const statements = (count: number) => 'f();\n'.repeat(count);
+
+  it('refuses a file of more than 500 lines, and one of more than 400 that gives no reason', () => {
+    expect(check(statements(400))).toEqual([]);
+    expect(check(statements(401))).toHaveLength(1);
+    expect(check(`// Reason for length: one table.\n${statements(450)}`)).toEqual([]);
+    expect(check(`// Reason for length: one table.\n${statements(500)}`)).toHaveLength(1);
+    expect(check(statements(900), 'packages/core/src/a.gen.ts')).toEqual([]);
+  });
+
+  it('refuses a function, a method or an arrow function of more than 70 lines', () => {
+    const body = (lines: number) => `{\n${statements(lines - 2)}}`;
+    for (const head of ['function f() ', 'const f = () => ', 'const f = function () ']) {
+      expect(check(head + body(70)), head).toEqual([]);
+      expect(check(head + body(71)), head).toEqual(['1: f has 71 lines, 70 at most']);
+    }
+    expect(check(`class C {\n  m() ${body(71)}\n}`)).toEqual(['2: m has 71 lines, 70 at most']);
+    expect(check(`function describeClient() ${body(90)}`)).toEqual([]);
+    expect(check(`describe('x', () => ${body(90)});\ndescribe.each(y)('x', () => ${body(90)});`)).toEqual([]);
+    expect(check(`it('x', () => ${body(90)});`)).toHaveLength(1);
+  });
+
+  it('refuses a line of more than 120 columns, unless it is an address', () => {
+    expect(check(`// ${'x'.repeat(117)}`)).toEqual([]);
+    expect(check(`\n// ${'x'.repeat(118)}`)).toEqual(['2: 121 columns, 120 at most']);
+    expect(check(`// https://example.com/${'x'.repeat(118)}`)).toEqual([]);
+  });
+});
+
+describe('the rule against any', () => {
+  it('refuses the type and not the word', () => {
+    const found = (text: string) => messages(checkAny(source('packages/core/src/a.ts', text)));
+    expect(found('const x = y as any;')).toEqual(['1: use unknown and narrow it']);
+    expect(found('\nfunction f(x: any): Map<string, any> {}')).toHaveLength(2);
+    expect(found('// as good as any\nconst any = 1;')).toEqual([]);
+  });
+});
+
+describe('the naming rule', () => {
+  const check = (path: string, text: string, others: string[] = []) =>
+    messages(checkNames(source(path, text), new Set([path, ...others])));
+
+  it.each([
+    ['packages/core/src/leaseStore.ts', 'export class LeaseStore {}', 'file names are kebab-case'],
+    ['packages/core/src/utils/lease.ts', 'export class Lease {}', 'name the folder after what is in it'],
+    ['packages/core/src/lease-part2.ts', 'export class Lease {}', 'split by noun, not into numbered parts'],
+    ['packages/core/src/watch.ts', 'export class A {}', 'named after nothing that it exports (A)'],
+    [
+      'packages/core/src/watch.ts',
+      'export class Watch {}\nexport class Hub {}',
+      'one exported noun a file, here are Watch, Hub',
+    ],
+    ['packages/core/src/a.test.ts', '', 'no source file beside this test: move it, or into tests/'],
+    [
+      'packages/core/src/codec.ts',
+      '// @generated by a tool\nexport class Codec {}',
+      'a generated file ends in .gen.ts and its head says that it is generated; no other file does either',
+    ],
+  ])('refuses %s with %j', (path, text, message) => {
+    expect(check(path, text)).toEqual([`1: ${message}`]);
+  });
+
+  it.each([
+    ['packages/core/src/kv-types.ts', 'export interface KeyValue {}\nexport type KvEvent = 1;'],
+    ['packages/core/src/lease-error.ts', 'export class LeaseError {}\nexport class GoneError {}'],
+    ['packages/server/src/range-codec.ts', 'export function encodeRange() {}\nexport function decodeRange() {}'],
+    ['packages/server/src/transport/transport.ts', 'export type Call = 1;'],
+    ['packages/core/src/codec_v1.gen.ts', '// @generated by a tool\nexport class A {}'],
+    ['packages/server/src/recovery.ts', 'export interface State {}\nexport function recover() {}'],
+    ['packages/server/src/shapes.ts', 'export interface Put {}\nexport type Range = 1;'],
+    ['packages/core/src/index.ts', `export { A } from './a.ts';\nexport { B } from './b.ts';`],
+  ])('allows %s with %j', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+
+  it('finds the source that stands beside a test', () => {
+    expect(check('packages/core/src/a/b.test.ts', '', ['packages/core/src/a/b.ts'])).toEqual([]);
+    expect(check('packages/core/src/a/b.property.test.ts', '', ['packages/core/src/a/b.ts'])).toEqual([]);
+    expect(check('packages/core/src/a/b.test.ts', '', ['packages/core/src/b.ts'])).toHaveLength(1);
+  });
+});
+
+describe('the markdown rule', () => {
+  const paths = new Set(['docs/a.md', 'docs/deep/b.md', 'packages/core/src/a.ts']);
+  const check = (text: string) => messages(checkMarkdown({ path: 'docs/a.md', text }, paths));
+
+  it('wants one title, and takes no comment in a code block for one', () => {
+    expect(check('# One\n\ntext\n')).toEqual([]);
+    expect(check('text\n')).toEqual(['1: 0 titles, 1 wanted']);
+    expect(check('# One\n\n# Two\n')).toEqual(['1: 2 titles, 1 wanted']);
+    expect(check('# One\n\n```\n# a comment\n```\n')).toEqual([]);
+  });
+
+  it('refuses links and names of files that do not exist', () => {
+    expect(
+      check('# A\n[b](deep/b.md) [b](./deep/b.md#x) [up](../packages/core) [web](https://x.y/z) [here](#x)'),
+    ).toEqual([]);
+    expect(check('# A\n\n[b](b.md)')).toEqual(['3: b.md does not exist']);
+    expect(check('# A\n`packages/core/src/a.ts` and `packages/core/`')).toEqual([]);
+    expect(check('# A\n`packages/core/src/gone.ts`')).toEqual(['2: packages/core/src/gone.ts does not exist']);
+  });
+
+  it('refuses comments that point to a document that is not there', () => {
+    const found = (text: string) => messages(checkDocumentsNamed(source('packages/core/src/a.ts', text), paths));
+    expect(found('// See docs/a.md.')).toEqual([]);
+    expect(found('\n// See gone.md.')).toEqual(['2: gone.md is not in the repository']);
+  });
+});
+
+describe('the packages rule', () => {
+  const manifest = (content: object) => ({
+    path: 'packages/core/package.json',
+    text: JSON.stringify(content, null, 2),
+  });
+  const code = [source('packages/core/src/a.ts', `import BTree from 'sorted-btree';`)];
+
+  it('wants every dependency used, declared and documented', () => {
+    const right = manifest({ name: '@tenure/core', dependencies: { 'sorted-btree': '1' } });
+    expect(checkPackages([right], code, '- `sorted-btree`: trees')).toEqual([]);
+    expect(messages(checkPackages([right], code, ''))).toEqual(['4: sorted-btree has no line in docs/dependencies.md']);
+    expect(messages(checkPackages([right], [], '`sorted-btree`'))).toEqual([
+      '4: sorted-btree is declared and never imported',
+    ]);
+    expect(messages(checkPackages([manifest({ name: '@tenure/core' })], code, ''))).toEqual([
+      `1: sorted-btree is not among the package's dependencies`,
+    ]);
+  });
+});
+
+describe('the lockfile rule', () => {
+  it('wants an entry for every optional dependency', () => {
+    const owner = { optionalDependencies: { '@x/linux': '1.0.0', '@x/darwin': '1.0.0' } };
+    const check = (packages: object) => messages(checkLockfile('package-lock.json', JSON.stringify({ packages })));
+    const linux = { 'node_modules/@x/linux': { version: '1.0.0' } };
+    expect(check({ 'node_modules/x': owner, ...linux })).toEqual(['1: @x/darwin@1.0.0 has no entry']);
+    expect(check({ 'node_modules/x': owner, ...linux, 'node_modules/x/node_modules/@x/darwin': {} })).toEqual([]);
+  });
+});
+
+describe('the search for dead exports', () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+
+  function project(files: Record<string, string>): string {
+    const folder = mkdtempSync(join(tmpdir(), 'tenure-tidy-'));
+    folders.push(folder);
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    return folder;
+  }
+
+  it('finds an export and a file that nothing imports', async () => {
+    const found = await findDeadExports(
+      project({
+        'package.json': '{ "name": "x", "type": "module" }',
+        'knip.json': '{ "entry": ["src/index.ts"], "project": ["src/**"] }',
+        'src/index.ts': `import { used } from './a.ts';\nused();\n`,
+        'src/a.ts': 'export function used() {}\nexport function dead() {}\n',
+        'src/b.ts': 'export const alone = 1;\n',
+      }),
+    );
+    expect(found.map(({ path, message }) => `${path}: ${message}`).toSorted()).toEqual([
+      'src/a.ts: dead is exported and nothing imports it',
+      'src/b.ts: nothing imports this file',
+    ]);
+  });
+});
+
+describe('the list of files', () => {
+  it('leaves out what is built, installed or hidden', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tenure-tidy-'));
+    for (const path of ['a.ts', 'b/c.md', 'node_modules/x/d.ts', 'dist/e.ts', '.git/f.md', '.ci/run', 'g.bin']) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), 'text');
+    }
+    expect(repositoryFiles(folder).map(({ path }) => path)).toEqual(['.ci/run', 'a.ts', 'b/c.md']);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('counts lines from 1', () => {
+    expect([0, 1, 2, 3].map((offset) => lineAt('a\nb\n', offset))).toEqual([1, 1, 2, 2]);
+  });
+});
