@@ -8,7 +8,8 @@ import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions
 const startTimeoutMs = 30_000;
 const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
 
-function optionFlags(options: ServerOptions): string[] {
+/** The flags of `tenure serve` for what a case asks. */
+export function optionFlags(options: ServerOptions): string[] {
   const flags: string[] = [];
   const add = (flag: string, value: number | undefined, unit = ''): void => {
     if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
@@ -20,14 +21,17 @@ function optionFlags(options: ServerOptions): string[] {
   return flags;
 }
 
-/** `tenure serve` on a port of the system's choice. The engine is memory unless CONFORMANCE_ENGINE names another. */
-export async function startTenure(options: ServerOptions = {}): Promise<RunningServer> {
+/** `tenure serve` on a port of the system's choice. */
+export async function startTenure(
+  options: ServerOptions = {},
+  engine: 'memory' | 'file' = 'memory',
+): Promise<RunningServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'conformance-tenure-'));
   const child = new ServerProcess(process.execPath, [
     command,
     'serve',
     `--name=${memberName}`,
-    `--engine=${process.env['CONFORMANCE_ENGINE'] ?? 'memory'}`,
+    `--engine=${engine}`,
     `--data-dir=${dataDir}`,
     '--listen-client-urls=http://127.0.0.1:0',
     `--advertise-client-urls=${advertisedClientUrl}`,

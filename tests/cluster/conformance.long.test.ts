@@ -5,64 +5,71 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../conformance/servers/server-options.ts';
+import { optionFlags } from '../../conformance/servers/tenure-server.ts';
 import { describeConformance } from '../../conformance/suite.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { ClusterMember } from './cluster-member.ts';
+import { ClusterMember, type MemberOptions } from './cluster-member.ts';
+import { testedEngines, type TestedEngine } from './tested-engine.ts';
 
 /** The etcd API that Tenure says it speaks, in Status and at /version. */
 const apiVersion = '3.6.0';
 
+const isServed = 'several servers on one log have it';
+const onSharedLog: readonly (readonly [string, string])[] = [
+  ['etcdserverpb.Cluster/MemberRemove says so', isServed],
+  ['etcdserverpb.Maintenance/MoveLeader says so', isServed],
+];
+
 const oneServer = 'it is about a cluster of one server';
-const exceptions: ReadonlyMap<string, string> = new Map([
+const throughFollower: readonly (readonly [string, string])[] = [
+  ...onSharedLog,
   [
     'renews many leases on one stream, answered in the order of the requests',
     'what one lease waits for holds up no other, so only the answers about one lease are in order',
   ],
   ['answers Status: one member that leads itself and lags behind nothing', oneServer],
   ['lists the one member by the id in each header', oneServer],
-  ['etcdserverpb.Cluster/MemberRemove says so', oneServer],
-  ['etcdserverpb.Maintenance/MoveLeader says so', oneServer],
-]);
+];
 
-describe.skipIf(!hasPostgres())('through a follower on PostgreSQL:', () => {
-  let database: PostgresCluster;
-  let clusters = 0;
+/** The first is asked alone; `a follower` is asked beside the leader that came before it. */
+const roles = [
+  { role: 'one server', exceptions: onSharedLog },
+  { role: 'a follower', exceptions: throughFollower },
+] as const;
+
+describe.for(testedEngines)('on $kind', ({ isThere, start: startEngine }) => {
+  if (!isThere) return;
+  let engine: TestedEngine | undefined;
+  let logs = 0;
 
   beforeAll(async () => {
-    database = await PostgresCluster.create();
+    engine = await startEngine();
   });
-  afterAll(() => database?.dispose());
+  afterAll(() => engine?.dispose());
 
-  /** Two servers on a log of their own; the second is the one that is asked. */
-  const start = async (options: ServerOptions = {}): Promise<RunningServer> => {
-    clusters += 1;
-    const both = { engine: database.url(), flags: ['--engine-schema', `cluster_${clusters}`, ...flagsOf(options)] };
-    const leader = await ClusterMember.start({ ...both, name: 'leader' });
-    const flags = [...both.flags, '--advertise-client-urls', advertisedClientUrl];
-    const follower = await ClusterMember.start({ ...both, name: memberName, flags });
-    if ((await follower.leadership()).leads) throw new Error('the server that is asked leads');
-    return {
-      kind: 'tenure',
-      address: follower.address,
-      name: memberName,
-      advertisedClientUrl,
-      pid: follower.process.pid,
-      stop: async () => {
-        await Promise.all([leader.stop('SIGKILL'), follower.stop('SIGKILL')]);
-      },
+  describe.for(roles)('through $role:', ({ role, exceptions }) => {
+    /** On a log of its own. */
+    const start = async (options: ServerOptions = {}): Promise<RunningServer> => {
+      if (engine === undefined) throw new Error('the engine did not start');
+      logs += 1;
+      const log = engine.logNamed(`cluster_${logs}`);
+      const common: MemberOptions = { name: 'leader', ...log, flags: [...log.flags, ...optionFlags(options)] };
+      const leader = role === 'a follower' ? [await ClusterMember.start(common)] : [];
+      const flags = [...(common.flags ?? []), '--advertise-client-urls', advertisedClientUrl];
+      const asked = await ClusterMember.start({ ...common, name: memberName, flags });
+      const servers = [...leader, asked];
+      if ((await asked.leadership()).leads !== (role === 'one server')) throw new Error(`it is not ${role}`);
+      return {
+        kind: 'tenure',
+        address: asked.address,
+        name: memberName,
+        advertisedClientUrl,
+        pid: asked.process.pid,
+        stop: async () => {
+          await Promise.all(servers.map((server) => server.stop('SIGKILL')));
+        },
+      };
     };
-  };
 
-  describeConformance({ kind: 'tenure', apiVersion, exceptions, start });
+    describeConformance({ kind: 'tenure', apiVersion, exceptions: new Map(exceptions), start });
+  });
 });
-
-function flagsOf(options: ServerOptions): string[] {
-  const { quotaBackendBytes, maxRequestBytes, maxTxnOps, progressNotifyIntervalMs } = options;
-  const flags: [string, number | undefined, string][] = [
-    ['quota-backend-bytes', quotaBackendBytes, ''],
-    ['max-request-bytes', maxRequestBytes, ''],
-    ['max-txn-ops', maxTxnOps, ''],
-    ['watch-progress-notify-interval', progressNotifyIntervalMs, 'ms'],
-  ];
-  return flags.flatMap(([flag, value, unit]) => (value === undefined ? [] : [`--${flag}=${value}${unit}`]));
-}

@@ -7,7 +7,7 @@ import { testedEngines } from './tested-engine.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe.for(testedEngines)('three servers on $kind', ({ kind, isThere, start: startEngine }) => {
+describe.for(testedEngines)('three servers on $kind', ({ isThere, start: startEngine }) => {
   let cluster: FaultyCluster;
   let load: ClusterLoad | undefined;
   let seed = 0;
@@ -46,8 +46,7 @@ describe.for(testedEngines)('three servers on $kind', ({ kind, isThere, start: s
     await running.finish();
   });
 
-  // On etcd the short outage is enough: what a longer one adds happens above the engine.
-  for (const awayMs of kind === 'postgres' ? [5_000, 30_000] : [5_000]) {
+  for (const awayMs of [5_000, 30_000]) {
     test.skipIf(!isThere)(`wait while it is away for ${awayMs / 1_000} s; what only needs memory goes on`, async () => {
       const running = await start();
       await running.progress(40);

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { Code, Refusal } from '../../conformance/client/refusal.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import type { ClusterMember } from './cluster-member.ts';
@@ -8,7 +7,7 @@ import { FaultyCluster } from './faulty-cluster.ts';
 import type { LastingWatch } from './lasting-watch.ts';
 import { checkLog } from './log-check.ts';
 import { StallMeter } from './stall-meter.ts';
-import { engineOnPostgres } from './tested-engine.ts';
+import { testedEngines } from './tested-engine.ts';
 
 const changes = 20;
 const ttlMs = 5_000;
@@ -47,8 +46,7 @@ async function moveLeader(cluster: FaultyCluster, old: ClusterMember): Promise<v
   });
 }
 
-// What it is about happens above the engine, so one is enough.
-describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
+describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
   let cluster: FaultyCluster | undefined;
   let load: ClusterLoad | undefined;
   afterEach(async () => {
@@ -56,8 +54,8 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
     await cluster?.dispose();
   });
 
-  test('hand the lead on without a time in which nobody leads, while clients write', async () => {
-    cluster = await FaultyCluster.start(engineOnPostgres(await PostgresCluster.create()));
+  test.skipIf(!isThere)('hand the lead on without a time in which nobody leads, while clients write', async () => {
+    cluster = await FaultyCluster.start(await start());
     const { servers } = cluster;
     load = await ClusterLoad.start(servers, 1);
     const stalls = new StallMeter(() => servers.pids);
@@ -78,8 +76,8 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
     await load.finish();
   });
 
-  test('keep no abandoned lease alive by changing their leader every TTL/2', async () => {
-    cluster = await FaultyCluster.start(engineOnPostgres(await PostgresCluster.create()));
+  test.skipIf(!isThere)('keep no abandoned lease alive by changing their leader every TTL/2', async () => {
+    cluster = await FaultyCluster.start(await start());
     const { servers } = cluster;
     load = await ClusterLoad.start(servers, 1, { keptLeases: 100, keptTtlMs: ttlMs });
     const abandoned = new AbandonedLeases(ttlMs);

@@ -77,7 +77,7 @@ async function checkLogAfter(engine: TestedEngine): Promise<void> {
   expect(claims).toBeGreaterThan(1);
 }
 
-describe.for(testedEngines)('three servers on $kind', ({ kind, isThere, start }) => {
+describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
   let cluster: FaultyCluster | undefined;
   let load: ClusterLoad | undefined;
   const clocks = new Map<string, SteppableClock>();
@@ -107,8 +107,6 @@ describe.for(testedEngines)('three servers on $kind', ({ kind, isThere, start })
     await checkLogAfter(running.engine);
   });
 
-  // The wall clock is a matter of Tenure alone, so one engine is enough.
-  if (kind === 'etcd') return;
   const lacksClock = !isThere || !hasFaketime();
 
   test.skipIf(lacksClock)(

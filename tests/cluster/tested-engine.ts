@@ -10,6 +10,8 @@ export interface TestedEngine {
   readonly appendText: string;
   /** What --engine is given, to reach it at this port. */
   urlAt(port: number): string;
+  /** What a server is started with whose log is a separate one, of that name. */
+  logNamed(name: string): { readonly engine: string; readonly flags: readonly string[] };
   /** Ends it as a crash does: nothing more is written, and the next start recovers. */
   crash(): Promise<void>;
   start(): Promise<void>;
@@ -22,6 +24,7 @@ export function engineOnPostgres(database: PostgresCluster): TestedEngine {
     port: database.port,
     appendText: 'tenure_append',
     urlAt: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+    logNamed: (name) => ({ engine: database.url(), flags: ['--engine-schema', name] }),
     crash: () => database.stop('immediate'),
     start: () => database.start(),
     dispose: () => database.dispose(),
@@ -34,6 +37,7 @@ function engineOnEtcd(etcd: EtcdProcess): TestedEngine {
     port: etcd.port,
     appendText: '/tenure/head',
     urlAt: (port) => `etcd://127.0.0.1:${port}/tenure`,
+    logNamed: (name) => ({ engine: `etcd://${etcd.endpoint}/${name}`, flags: [] }),
     crash: () => etcd.kill(),
     start: () => etcd.start(),
     dispose: () => etcd.dispose(),
