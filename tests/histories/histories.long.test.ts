@@ -1,10 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { Cluster } from '../cluster/cluster.ts';
-import type { ClusterMember } from '../cluster/cluster-member.ts';
+import { afterEach, describe, test } from 'vitest';
+import type { Cluster } from '../cluster/cluster.ts';
 import { FaultyCluster } from '../cluster/faulty-cluster.ts';
-import { engineOnPostgres } from '../cluster/tested-engine.ts';
+import { testedEngines } from '../cluster/tested-engine.ts';
 import { HistoryRun } from './history-run.ts';
 import { moveLead } from './move-lead.ts';
 
@@ -25,14 +22,16 @@ function record(cluster: Cluster): HistoryRun {
   return run;
 }
 
-describe.skipIf(!hasPostgres())(`histories of three servers on PostgreSQL (HISTORY_SEED=${seed})`, () => {
+const title = `histories of three servers on $kind (HISTORY_SEED=${seed})`;
+
+describe.for(testedEngines)(title, ({ isThere, start: startEngine }) => {
   const start = async (): Promise<FaultyCluster> => {
-    const cluster = await FaultyCluster.start(engineOnPostgres(await PostgresCluster.create()));
+    const cluster = await FaultyCluster.start(await startEngine());
     cleanups.push(() => cluster.dispose());
     return cluster;
   };
 
-  test('are linearizable when leaders are killed, stand still and hand on the lead', async () => {
+  test.skipIf(!isThere)('are linearizable when leaders are killed, stand still and hand on the lead', async () => {
     const cluster = await start();
     const run = record(cluster.servers);
     for (let round = 0; round < 2; round += 1) {
@@ -60,15 +59,15 @@ describe.skipIf(!hasPostgres())(`histories of three servers on PostgreSQL (HISTO
     await run.finish();
   });
 
-  test('are linearizable when the database loses connections, answers and its life', async () => {
+  test.skipIf(!isThere)('are linearizable when the engine loses connections, answers and its life', async () => {
     const cluster = await start();
     const run = record(cluster.servers);
     const lineOfLeader = async () => cluster.engineOf(await cluster.servers.leader());
     for (let round = 0; round < 2; round += 1) {
       await run.progress(calls);
-      await (await lineOfLeader()).cutBeforeAnswerTo('tenure_append');
+      await (await lineOfLeader()).cutBeforeAnswerTo(cluster.engine.appendText);
       await run.progress(calls);
-      await (await lineOfLeader()).loseAnswerTo('tenure_append');
+      await (await lineOfLeader()).loseAnswerTo(cluster.engine.appendText);
       await run.progress(calls);
       for (const member of cluster.servers.members) cluster.engineOf(member).cut();
       await run.progress(calls);
@@ -81,7 +80,7 @@ describe.skipIf(!hasPostgres())(`histories of three servers on PostgreSQL (HISTO
     await run.finish();
   });
 
-  test('are linearizable when a server is cut off from the database, or from the leader', async () => {
+  test.skipIf(!isThere)('are linearizable when a server is cut off from the engine, or from the leader', async () => {
     const cluster = await start();
     const run = record(cluster.servers);
     await run.progress(calls);
@@ -100,32 +99,3 @@ describe.skipIf(!hasPostgres())(`histories of three servers on PostgreSQL (HISTO
     await run.finish();
   });
 });
-
-test.skipIf(!hasEtcd())(
-  `histories of three servers on etcd are linearizable through deaths (seed ${seed})`,
-  async () => {
-    const etcd = await EtcdProcess.start();
-    cleanups.push(() => etcd.dispose());
-    const optionsOf = (name: string) => ({ name, engine: `etcd://${etcd.endpoint}/tenure` });
-    const cluster = await Cluster.start(['s1', 's2', 's3'].map(optionsOf));
-    cleanups.push(() => cluster.stop());
-    const run = record(cluster);
-    await run.progress(calls);
-    const killed = await cluster.leader();
-    await killed.stop('SIGKILL');
-    await run.progress(calls);
-    await cluster.join(optionsOf(killed.name));
-    await etcd.kill();
-    await etcd.start();
-    await run.progress(calls);
-    await moveLead(cluster);
-    await run.progress(calls);
-    const still: ClusterMember = await cluster.leader();
-    still.process.signal('SIGSTOP');
-    await cluster.leader(cluster.members.filter((member) => member !== still));
-    still.process.signal('SIGCONT');
-    await run.progress(calls);
-    expect(cluster.members).toHaveLength(3);
-    await run.finish();
-  },
-);
