@@ -25,8 +25,8 @@ const year = 366 * 24 * 3_600_000;
 const defaultPollIntervalMs = 200;
 
 /**
- * The machine's clock, in whole milliseconds since 1970, read by SQLite, so that all processes have the same. Days are a
- * double there, hence the rounding: cutting off would make every other reading a millisecond too early.
+ * The machine's clock, in whole milliseconds since 1970, read by SQLite, so that all processes have the same. Days are
+ * a double there, hence the rounding: cutting off would make every other reading a millisecond too early.
  */
 const nowMs = `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`;
 
