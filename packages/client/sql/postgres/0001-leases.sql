@@ -60,7 +60,6 @@ BEGIN
       INSERT INTO public.tenure_entries (name, ticket, id, holder, mode, permits, ttl_ms, data, expires_at)
       VALUES (a_name, given, an_id, a_holder, a_mode, a_permits, a_ttl_ms, its_data,
         clock_timestamp() + a_ttl_ms * interval '1 millisecond');
-      PERFORM pg_notify('tenure_leases', a_name);
     END IF;
   END IF;
   RETURN QUERY SELECT given, stored FROM public.tenure_entries AS stored

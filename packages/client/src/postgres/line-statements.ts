@@ -30,15 +30,9 @@ FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS asked (name, 
 WHERE e.name = asked.name AND e.ticket = asked.ticket AND e.id = asked.id AND e.expires_at > clock_timestamp()
 RETURNING e.name, e.id, e.ticket::text AS ticket`,
 
-  leave: `WITH ended AS (
-  DELETE FROM public.tenure_entries WHERE name = $1 AND id = $2 AND ($3::bigint = 0 OR ticket = $3::bigint)
-  RETURNING name, expires_at > clock_timestamp() AS lived
-)
-SELECT lived::text AS lived, pg_notify('tenure_leases', name) FROM ended`,
+  leave: `DELETE FROM public.tenure_entries WHERE name = $1 AND id = $2 AND ($3::bigint = 0 OR ticket = $3::bigint)
+RETURNING (expires_at > clock_timestamp())::text AS lived`,
 
-  update: `WITH changed AS (
-  UPDATE public.tenure_entries SET data = $4
-  WHERE name = $1 AND id = $2 AND ticket = $3::bigint AND expires_at > clock_timestamp() RETURNING name
-)
-SELECT pg_notify('tenure_leases', name) FROM changed`,
+  update: `UPDATE public.tenure_entries SET data = $4
+WHERE name = $1 AND id = $2 AND ticket = $3::bigint AND expires_at > clock_timestamp() RETURNING name`,
 };

@@ -3,7 +3,8 @@ import { LineWatches } from '../backend/line-watches.ts';
 import { onAbort } from '../time/on-abort.ts';
 import type { PostgresListenClient } from './postgres-pool.ts';
 
-const channel = 'tenure_leases';
+/** Of NOTIFY, for all names: what it carries is the name that changed. */
+export const channel = 'tenure_leases';
 const reconnectFirstMs = 100;
 const reconnectMaxMs = 5_000;
 /** A connection that was cut without a word is found out by asking it something from time to time. */

@@ -12,6 +12,7 @@ import type {
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
+import { abortable } from '../time/abortable.ts';
 import type { Signal } from '../time/signal.ts';
 import {
   createSchemaSql,
@@ -24,6 +25,7 @@ import {
 import { lineStatements } from './line-statements.ts';
 import { NoticeListener } from './notice-listener.ts';
 import type { OpenListenClient } from './notice-listener.ts';
+import { NoticeSender } from './notice-sender.ts';
 import { requirePool } from './postgres-pool.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 import { StatementRunner } from './statement-runner.ts';
@@ -80,6 +82,7 @@ class LineTables implements PostgresBackend {
   readonly pollIntervalMs: number;
   readonly #schema: string;
   readonly #runner: StatementRunner;
+  readonly #notices: NoticeSender;
   readonly #listener: NoticeListener | undefined;
   readonly #sql: Readonly<Record<keyof typeof lineStatements, string>>;
 
@@ -87,6 +90,7 @@ class LineTables implements PostgresBackend {
     this.pollIntervalMs = intervalMs ?? (listen === undefined ? pollIntervalMs : pollWhileListeningMs);
     this.#schema = schema;
     this.#runner = new StatementRunner(pool);
+    this.#notices = new NoticeSender(this.#runner);
     this.#listener = listen === undefined ? undefined : new NoticeListener(listen);
     this.#sql = {
       enter: inSchema(lineStatements.enter, schema),
@@ -109,6 +113,7 @@ class LineTables implements PostgresBackend {
     const values = [name, id, holder, mode, permits, Math.ceil(ttlMs), data, onlyIfHolds];
     const rows = await this.#runner.run(this.#sql.enter, values, signal);
     const ticket = rows[0]?.['own_ticket'];
+    if (typeof ticket === 'string') this.#notices.tellSoon(name);
     return { ticket: typeof ticket === 'string' ? BigInt(ticket) : undefined, entries: rows.map(readEntry) };
   }
 
@@ -131,11 +136,15 @@ class LineTables implements PostgresBackend {
 
   async leave({ name, id, ticket }: EntryKey, signal: Signal): Promise<boolean> {
     const rows = await this.#runner.run(this.#sql.leave, [name, id, `${ticket}`], signal);
+    // A process may end when it has left, so this notice is waited for; but not by one who waits no longer.
+    if (rows.length > 0) await abortable(this.#notices.tell(name), signal).catch(() => undefined);
     return rows.some((row) => row['lived'] === 'true');
   }
 
   async update({ name, id, ticket }: EntryKey, data: string, signal: Signal): Promise<boolean> {
-    return (await this.#runner.run(this.#sql.update, [name, id, `${ticket}`, data], signal)).length > 0;
+    const rows = await this.#runner.run(this.#sql.update, [name, id, `${ticket}`, data], signal);
+    if (rows.length > 0) this.#notices.tellSoon(name);
+    return rows.length > 0;
   }
 
   watch(name: string, onChange: () => void): LineWatch {
