@@ -287,7 +287,7 @@ function isUnanswered(failure: EtcdFailure): boolean {
 
 /** The reason alone, on one line: grpc-js adds its time and more around it, and what TLS says ends a line. */
 function lastError(details: string): string {
-  const reason = /Last error: (.*?)\s*(?:\([\dTZ:.-]+\))?\. Resolution note/s.exec(details)?.[1] ?? details;
+  const reason = /Last error: (?:Error: )?(.*?)\s*(?:\([\dTZ:.-]+\))?\. Resolution note/s.exec(details)?.[1] ?? details;
   return reason.replaceAll(/\s+/g, ' ');
 }
 

@@ -16,9 +16,9 @@ export async function etcdNotices(client: EtcdClient, keys: LogKeys, isDedicated
     }
     if (!isDedicated && (await nobodyCompacts(client, keys))) {
       notices.push(
-        'nobody has ever compacted this etcd, which keeps every revision until then, and stops all writes at its ' +
-          'quota: start etcd with --auto-compaction-mode and --auto-compaction-retention, or, if it is for Tenure ' +
-          'alone, start Tenure with --engine-dedicated true',
+        'this etcd was not compacted so far; if that never happens, it keeps every revision and stops all writes at ' +
+          'its quota: start etcd with --auto-compaction-mode and --auto-compaction-retention, or, if it is for ' +
+          'Tenure alone, start Tenure with --engine-dedicated true',
       );
     }
     return notices;

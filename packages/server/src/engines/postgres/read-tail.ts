@@ -57,7 +57,8 @@ export async function checkHolds(session: PostgresSession, schema: LogSchema, po
 }
 
 const divergedHelp =
-  'as after a failover to a standby that was not synchronous, a restored backup, or in the database of another cluster';
+  'as after a failover to a standby that was not synchronous, or after the restore of a backup; or this is the ' +
+  'database of another cluster';
 
 function missing(schema: LogSchema, index: number, begin: Position, tail: Position): EngineError {
   const range = `the log goes from ${begin.index + 1} to ${tail.index}`;
