@@ -22,7 +22,7 @@ export function withConnectionOptions(command: Command, env: Environment): Comma
   return command
     .option(
       '--endpoints <HOST:PORT,...>',
-      'servers to try, in this order; https:// before one asks for TLS [TENURE_ENDPOINTS]',
+      'servers to try, in this order; https:// before one asks for TLS with all [TENURE_ENDPOINTS]',
       given('TENURE_ENDPOINTS', '127.0.0.1:2379'),
     )
     .option(

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { explainFailure } from './etcd-failure.ts';
 
 const timeoutMs = 5000;
+const late = 'host:1 did not answer within 5000 ms: a change may have been made or not (try: tenure status)';
 
 function explained(details: string, status: number): unknown {
   const cause = Object.assign(new Error(`${status}`), { code: status });
@@ -12,7 +13,9 @@ function explained(details: string, status: number): unknown {
 
 test.each([
   ['etcdserver: requested lease not found', 5, 'failed', 'etcdserver: requested lease not found'],
-  ['etcdserver: request timed out', 14, 'unreachable', 'etcdserver: request timed out'],
+  ['etcdserver: request timed out', 14, 'timeout', 'etcdserver: request timed out'],
+  ['etcdserver: request timed out: nobody leads', 14, 'timeout', 'etcdserver: request timed out: nobody leads'],
+  ['etcdserver: no leader', 14, 'unreachable', 'etcdserver: no leader'],
   ['etcdserver: too slow', 4, 'timeout', 'etcdserver: too slow'],
   ['', 12, 'failed', 'the server refused with gRPC status 12'],
   [
@@ -21,11 +24,14 @@ test.each([
     'unreachable',
     'host:1 answered with HTTP 404: is that an etcd or Tenure server?',
   ],
+  ['Deadline exceeded after 5s', 4, 'timeout', late],
+  ['context deadline exceeded', 4, 'timeout', late],
+  ['context deadline exceeded', 2, 'timeout', late],
   [
-    'Deadline exceeded after 5s',
-    4,
-    'timeout',
-    'host:1 did not answer within 5000 ms: a change may have been made or not',
+    'etcdserver: user name is empty',
+    3,
+    'failed',
+    'etcdserver: user name is empty (give --user, and the password in TENURE_PASSWORD)',
   ],
   [
     'read ECONNRESET',
@@ -51,6 +57,12 @@ test.each([
   expect(explainFailure(new BackendError('etcd', 'unavailable', 'x', { cause: error }), timeoutMs)).toMatchObject(
     expected,
   );
+});
+
+test('a server without users says so, although it can be reached', () => {
+  const cause = new EtcdError('unreachable', 'a:1', 'Authenticate is not implemented by this version of Tenure');
+  const expected = { code: 'failed', message: 'a:1 knows no users yet: leave out --user and TENURE_USER' };
+  expect(explainFailure(cause, timeoutMs)).toMatchObject(expected);
 });
 
 test('the other errors of the library have codes of their own, and what is not its own stays what it is', () => {

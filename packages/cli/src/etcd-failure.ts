@@ -1,10 +1,21 @@
 import { BackendError, TenureError } from 'tenure';
 import { EtcdError } from 'tenure/etcd';
 import { CliError, type CliErrorCode } from './cli-error.ts';
+import { connectionTrouble } from './connection-trouble.ts';
 
 const outcomeUnknown = 'a change may have been made or not';
 const deadlineExceeded = 4;
 const unavailable = 14;
+/** grpc-js' words, and those of a server that saw the same deadline pass; etcd 3.4 gives them another status. */
+const ownDeadline = /^Deadline exceeded|^(?:etcdserver: )?context deadline exceeded$/;
+/** The server's own time was over: it may have done what it was asked for, whatever the status says. */
+const serverDeadline = 'etcdserver: request timed out';
+
+/** What refusals ask of whoever typed the command. */
+const advice: ReadonlyMap<string, string> = new Map([
+  ['etcdserver: user name is empty', 'give --user, and the password in TENURE_PASSWORD'],
+  ['etcdserver: authentication failed, invalid user ID or password', 'see --user and TENURE_PASSWORD'],
+]);
 
 /**
  * What the library threw, as one line for a person and an exit code. `timeoutMs` is how long one call may take. What is
@@ -31,11 +42,14 @@ const codes: Readonly<Record<string, CliErrorCode>> = {
 
 function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
   const { etcdCode, details, endpoint } = error;
+  if (details.startsWith('Authenticate is not implemented')) {
+    const message = `${endpoint} knows no users yet: leave out --user and TENURE_USER`;
+    return new CliError('failed', message, { cause: error });
+  }
   if (etcdCode === 'unreachable') return new CliError('unreachable', unreachable(details), { cause: error });
   const status = grpcStatusOf(error.cause);
-  // These words are made on this side; the server's own pass as they are.
-  if (status === deadlineExceeded && details.startsWith('Deadline exceeded')) {
-    const message = `${endpoint} did not answer within ${timeoutMs} ms: ${outcomeUnknown}`;
+  if (ownDeadline.test(details)) {
+    const message = `${endpoint} did not answer within ${timeoutMs} ms: ${outcomeUnknown} (try: tenure status)`;
     return new CliError('timeout', message, { cause: error });
   }
   if (status === unavailable && !details.startsWith('etcdserver:')) {
@@ -46,9 +60,11 @@ function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
     const message = `${endpoint} answered with HTTP ${details.slice(-3)}: is that an etcd or Tenure server?`;
     return new CliError('unreachable', message, { cause: error });
   }
-  const code = status === deadlineExceeded ? 'timeout' : status === unavailable ? 'unreachable' : 'failed';
+  const isLate = status === deadlineExceeded || details.startsWith(serverDeadline);
+  const code = isLate ? 'timeout' : status === unavailable ? 'unreachable' : 'failed';
   const words = details === '' ? `the server refused with gRPC status ${status}` : details;
-  return new CliError(code, words, { cause: error });
+  const help = advice.get(details);
+  return new CliError(code, help === undefined ? words : `${words} (${help})`, { cause: error });
 }
 
 function grpcStatusOf(error: unknown): number | undefined {
@@ -68,6 +84,5 @@ function oneUnreachable(text: string): string {
   if (/Protocol error|does not answer/.test(why)) {
     return `${server} does not answer as an etcd or Tenure server does`;
   }
-  const words = /Last error: (?:Error: )?(.*)/s.exec(why)?.[1] ?? why;
-  return `cannot connect to ${server}: ${words.replace(/\s*\n.*/s, '')}`;
+  return `cannot connect to ${server}: ${connectionTrouble(why)}`;
 }

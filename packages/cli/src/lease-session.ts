@@ -1,5 +1,6 @@
 import { createLeaseManager, type LeaseManager, type WaitMode } from 'tenure';
 import { type EtcdClient, etcdBackend } from 'tenure/etcd';
+import { CliError } from './cli-error.ts';
 import { parseDurationMs } from './duration.ts';
 
 const aliveMs = 60_000;
@@ -19,6 +20,13 @@ export async function withLeases<T>(
   } finally {
     clearInterval(alive);
   }
+}
+
+/** What stands behind `--ttl`. Throws CliError `usage`. */
+export function parseTtl(text: string): number {
+  const ttlMs = parseDurationMs('--ttl', text);
+  if (ttlMs === 0) throw new CliError('usage', '--ttl must be more than nothing');
+  return ttlMs;
 }
 
 /** What stands behind `--wait`. Throws CliError `usage`. */

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import type { Election, Leader, WaitMode } from 'tenure';
 import { CliError, exitCodes } from '../cli-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { parseDurationMs } from '../duration.ts';
-import { parseWait, ttlDefault, withLeases } from '../lease-session.ts';
+import { parseTtl, parseWait, ttlDefault, withLeases } from '../lease-session.ts';
 import type { Output } from '../output/output.ts';
 import { stopSignals, takeSignals } from '../stop-signals.ts';
 
@@ -29,7 +28,7 @@ export function addElectCommand(program: Command, context: CommandContext): void
     .argument('<NAME>', 'name of the election')
     .argument('[VALUE]', 'what everybody can read of the leader, such as its address')
     .option('-l, --listen', 'take no part; show the leader and every change')
-    .option('--ttl <DURATION>', 'how long a leader stays one after its last renewal', ttl, ttl(ttlDefault))
+    .option('--ttl <DURATION>', 'how long a leader stays one after its last renewal', parseTtl, parseTtl(ttlDefault))
     .option('--wait <DURATION>', 'how long to wait: none, forever or a duration', parseWait, 'forever')
     .addHelpText('after', afterHelp)
     .action((name: string, value: string | undefined, options: ElectOptions, command: Command) => {
@@ -85,8 +84,4 @@ async function showLeader(election: string, leader: Leader | null, output: Outpu
       ? `${election} has no leader`
       : `${election} is led by ${leader.value}, token ${leader.fencingToken}, holder ${leader.holder}`,
   ]);
-}
-
-function ttl(text: string): number {
-  return parseDurationMs('--ttl', text);
 }

@@ -3,7 +3,7 @@ import type { Hold, LeaseManager, WaitMode } from 'tenure';
 import { CliError, exitCodes } from '../cli-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { parseDurationMs } from '../duration.ts';
-import { parseWait, ttlDefault, withLeases } from '../lease-session.ts';
+import { parseTtl, parseWait, ttlDefault, withLeases } from '../lease-session.ts';
 import { stopSignals, takeSignals } from '../stop-signals.ts';
 import { exitCodeOf, LeasedProcess } from './leased-process.ts';
 
@@ -39,7 +39,7 @@ export function addLockCommand(program: Command, context: CommandContext): void 
     .description('run a command while holding a lease, and end it when the lease is lost')
     .argument('<NAME>', 'name of the lease')
     .argument('<COMMAND...>', 'what to run, behind --')
-    .option('--ttl <DURATION>', 'how long the lease lasts after its last renewal', ttl, ttl(ttlDefault))
+    .option('--ttl <DURATION>', 'how long the lease lasts after its last renewal', parseTtl, parseTtl(ttlDefault))
     .option('--wait <DURATION>', 'how long to wait for the lease: none, forever or a duration', parseWait, 'forever')
     .option('--kill-after <DURATION>', 'grace between SIGTERM and SIGKILL (default: a fifteenth of the TTL)', (text) =>
       parseDurationMs('--kill-after', text),
@@ -107,8 +107,4 @@ async function untilEnd(hold: Hold, running: LeasedProcess, { name, options, con
 
 function environment(hold: Hold, { io }: CommandContext): Record<string, string | undefined> {
   return { ...io.env, TENURE_LEASE_NAME: hold.name, TENURE_FENCING_TOKEN: String(hold.fencingToken) };
-}
-
-function ttl(text: string): number {
-  return parseDurationMs('--ttl', text);
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { EtcdError, ServerStatus } from 'tenure/etcd';
 import { exitCodes } from '../cli-error.ts';
 import type { CommandContext } from '../command-context.ts';
+import { connectionTrouble } from '../connection-trouble.ts';
 
 type Status = ServerStatus | { readonly endpoint: string; readonly error: string };
 
@@ -23,10 +24,7 @@ export function addStatusCommand(program: Command, context: CommandContext): voi
 }
 
 function unanswered({ endpoint, details }: EtcdError): Status {
-  return {
-    endpoint,
-    error: details.replace(/^No connection established\. Last error: (?:Error: )?|\.? Resolution note:.*$/gs, ''),
-  };
+  return { endpoint, error: connectionTrouble(details) };
 }
 
 function statusLine(status: Status): string {
