@@ -194,6 +194,8 @@ describe('refusals are one line that names the flag or variable and its value', 
     [['--min-lease-ttl', '1.5ms'], /whole number of milliseconds/],
     [['--min-lease-ttl', '5'], /must be a duration/],
     [['--heartbeat-interval', '1h'], /from 10ms to 10s/],
+    [['--heartbeat-interval', '401ms', '--engine', 'postgres://a@b/c'], /at most 400ms on a log that several/],
+    [['--heartbeat-interval', '401ms', '--engine', 'etcd://a:1/b'], /at most 400ms on a log that several/],
     [['--log-level', 'trace'], /one of debug, info, warn, error/],
     [['--name', ''], /must not be empty/],
     [['--cert-file', 'x'], /^--cert-file: TLS is not there yet/],
@@ -273,6 +275,11 @@ describe('warnings', () => {
   test('a variable that is none of ours, but not those that Kubernetes makes', () => {
     const env = { TENURE_DATADIR: 'x', TENURE_SERVICE_HOST: 'x', TENURE_PORT_2379_TCP: 'x', TENURE_ENDPOINTS: 'x' };
     expect(warnings([], env)).toEqual([expect.stringContaining('TENURE_DATADIR')]);
+  });
+
+  test('no variable of another command, nor of the lock that the server runs under', () => {
+    const client = { TENURE_USER: 'x', TENURE_PASSWORD: 'x', TENURE_CACERT: 'x', TENURE_CERT: 'x', TENURE_KEY: 'x' };
+    expect(warnings([], { ...client, TENURE_LEASE_NAME: 'x', TENURE_FENCING_TOKEN: '1' })).toEqual([]);
   });
 });
 

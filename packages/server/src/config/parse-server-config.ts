@@ -83,8 +83,17 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     watchProgressNotifyIntervalMs: watchProgressNotifyInterval,
     enginePassword: password,
   };
+  if (config.engine.includes('://') && heartbeatInterval > sharedHeartbeatMaxMs) {
+    throw new ConfigError(
+      `--heartbeat-interval must be at most ${sharedHeartbeatMaxMs}ms on a log that several servers share: ` +
+        'with a longer one leaders lose their right to lead in between',
+    );
+  }
   return Object.freeze(config);
 }
+
+/** Half of the time for which a leader may act after an append (`shared-server.ts`), so that one may be late. */
+const sharedHeartbeatMaxMs = 400;
 
 /** Whoever gives these to another engine may believe that they mean something there. */
 function strayLogin({ engine, engineUser, enginePassword, enginePasswordFile }: ServerConfig): string[] {
@@ -131,8 +140,16 @@ function warningsOf(config: ServerConfig): string[] {
 const knownVariables = new Set([
   ...settingNames.map(variableOf),
   passwordVariable,
+  // Those of the other commands, and what `tenure lock` gives to the command that it runs.
   'TENURE_ENDPOINTS',
   'TENURE_COMMAND_TIMEOUT',
+  'TENURE_CACERT',
+  'TENURE_CERT',
+  'TENURE_KEY',
+  'TENURE_USER',
+  'TENURE_PASSWORD',
+  'TENURE_LEASE_NAME',
+  'TENURE_FENCING_TOKEN',
 ]);
 // Kubernetes gives every pod TENURE_SERVICE_HOST, TENURE_PORT and their like when a service is called `tenure`.
 const madeByKubernetes = /^TENURE_(?:\w+_)?(?:SERVICE|PORT)(?:_|$)/;
