@@ -110,8 +110,8 @@ export const settings = {
     value: 'DURATION',
     fallback: '200ms',
     help:
-      'How often cluster time is written to the log: while leases exist, and on a shared log always. A plain number ' +
-      'means milliseconds.',
+      'How often cluster time is written to the log: while leases exist, and on a shared log always (400ms at most ' +
+      'there). A plain number means milliseconds.',
     parse: (text: string) => durationMs({ minMs: 10, maxMs: 10_000 })(/^\d+$/.test(text) ? `${text}ms` : text),
   }),
   electionTimeout: setting({
