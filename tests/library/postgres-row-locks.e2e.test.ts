@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Client, Pool } from 'pg';
+import { createLeaseManager } from 'tenure';
 import type { Claim } from 'tenure';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend } from 'tenure/postgres';
@@ -122,6 +123,26 @@ describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql')).each(['read commi
         entries.map(({ ticket }) => ticket),
         [1n, 2n, 3n],
       );
+    });
+
+    test('who is cancelled while it waits for the counter enters all the same, and is taken out again', async () => {
+      const name = crypto.randomUUID();
+      const leases = createLeaseManager({ backend, ttlMs: 600_000 });
+      await other.query('BEGIN');
+      await other.query('INSERT INTO tenure_lines VALUES ($1, 1)', [`lease/${name}`]);
+      const controller = new AbortController();
+      const refused = assert.rejects(leases.acquire(name, { signal: controller.signal }), /^Error: enough$/);
+      await untilRow(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+      controller.abort(new Error('enough'));
+      await refused;
+      // By now it has been asked to leave, and was not found.
+      await backend.list(`lease/${name}`, signal);
+      await other.query('COMMIT');
+      await untilRow('SELECT FROM tenure_lines WHERE name = $1 AND last_ticket = 2', `lease/${name}`);
+      const isEmpty = 'SELECT WHERE NOT EXISTS (SELECT FROM tenure_entries WHERE name = $1)';
+      await untilRow(isEmpty, `lease/${name}`);
+      assert.ok((await leases.tryAcquire(name))?.isHeld());
+      await leases[Symbol.asyncDispose]();
     });
   },
 );

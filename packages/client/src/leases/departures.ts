@@ -39,7 +39,8 @@ export class Departures {
 
   /** Begins at once, and reports to nobody. A ticket of 0 stands for one that never came to be known. */
   leaveLater(entry: EntryKey): void {
-    this.#track(this.leave(entry).then(ignore, ignore));
+    if (entry.ticket === 0n) this.#track(this.#leaveUnknown(entry));
+    else this.#track(this.leave(entry).then(ignore, ignore));
   }
 
   /** Resolves when nothing is under way any more. Whatever still fails then is given up. */
@@ -54,13 +55,22 @@ export class Departures {
     return attempt(options, (signal) => this.#backend.leave(entry, signal));
   }
 
+  /** Its `enter` may still be under way and have its effect after a leave that found nothing: so that is no end yet. */
+  async #leaveUnknown(entry: EntryKey): Promise<void> {
+    try {
+      if (await this.#attempt(entry)) return;
+    } catch (error) {
+      if (!isWorthAnother(error)) return;
+    }
+    await this.#retry(entry);
+  }
+
   async #retry(entry: EntryKey): Promise<void> {
     for (let tried = 0; tried < laterAttemptsMax; tried++) {
       if (this.#isEnding && tried > 0) return;
       await this.#sleep(firstDelayMs * 2 ** tried);
       try {
-        await this.#attempt(entry);
-        return;
+        if ((await this.#attempt(entry)) || entry.ticket !== 0n) return;
       } catch (error) {
         if (!isWorthAnother(error)) return;
       }
