@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { AcquireTimeoutError, BackendError, ClosedError, LeaseHeldError, LeaseLostError } from 'tenure';
+import { AcquireTimeoutError, BackendError, LeaseHeldError, LeaseLostError } from 'tenure';
 import { describe, test } from 'vitest';
 import { answerLost, deferred, hanging, leaseWorld, unreachable } from './scripted-backend.ts';
 
@@ -319,76 +319,5 @@ describe('others', () => {
     assert.equal(await releasing, true);
     // The renewal came to the store at 484 ms, and would have kept it until 1484.
     assert.equal((await line('job')).length, 0);
-  });
-});
-
-describe('disposing of a manager', () => {
-  test('ends an acquisition at any moment, and leaves nothing of it in the line', async () => {
-    for (const call of ['enter', 'list', 'renew'] as const) {
-      for (const isDone of [true, false]) {
-        const { clock, open, line } = leaseWorld();
-        const first = await open('one').leases.acquire('job', { ttlMs: 60_000 });
-        const { leases, way } = open('two');
-        way.hooks[call] = async (pass) => {
-          if (isDone) await pass();
-          return await new Promise(() => {});
-        };
-        const refused = assert.rejects(leases.acquire('job'), ClosedError);
-        await clock.advance(400);
-        const disposing = leases[Symbol.asyncDispose]();
-        // No time passes from here on.
-        await refused;
-        await disposing;
-        assert.deepEqual(
-          (await line('job')).map(({ ticket }) => ticket),
-          [first.fencingToken],
-        );
-      }
-    }
-  });
-
-  test('in the moment of the grant gives the lease on', async () => {
-    const { clock, open } = leaseWorld();
-    const { leases, way } = open('one');
-    let disposing: Promise<void> | undefined;
-    way.hooks.enter = async (pass) => {
-      const entered = await pass();
-      disposing = leases[Symbol.asyncDispose]();
-      return entered;
-    };
-    const refused = assert.rejects(leases.acquire('job'), ClosedError);
-    await clock.advance(0);
-    await refused;
-    await disposing;
-    assert.ok(await open('two').leases.tryAcquire('job'));
-  });
-
-  test('does not hang with the backend, or with work that does not stop', async () => {
-    const { clock, open, store } = leaseWorld();
-    const { leases, way } = open('one');
-    way.hooks.leave = hanging;
-    void leases.withLease('stubborn', {}, () => new Promise(() => {})).catch(() => {});
-    await clock.advance(0);
-    let isDisposed = false;
-    void leases[Symbol.asyncDispose]().then(() => (isDisposed = true));
-    await clock.advance(30_000);
-    assert.equal(isDisposed, true);
-    await store.close();
-    assert.equal(clock.timerCount, 0);
-  });
-
-  test('work that releases its lease by itself has ended well', async () => {
-    const { open } = leaseWorld();
-    const { leases } = open('one');
-    const working = leases.withLease('job', {}, async (hold) => {
-      await hold.release();
-      return 'done';
-    });
-    assert.equal(await working, 'done');
-    const lost = leases.withLease('job', {}, async (hold) => {
-      (hold as unknown as { lose(reason: string): void }).lose('revoked');
-      return 'done';
-    });
-    await assert.rejects(lost, LeaseLostError);
   });
 });

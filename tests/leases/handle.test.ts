@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { BackendError } from 'tenure';
-import type { LeaseListener } from 'tenure';
+import type { Leadership, LeaseListener } from 'tenure';
 import { describe, test } from 'vitest';
-import { leaseWorld, unreachable } from './scripted-backend.ts';
+import { hanging, leaseWorld, unreachable } from './scripted-backend.ts';
 
 function tellingListener(): { story: string[]; listener: LeaseListener } {
   const story: string[] = [];
@@ -101,6 +101,91 @@ describe('a handle of a lease', () => {
     await clock.advance(50);
     await released;
     assert.equal(await handle.acquire(), null);
+  });
+
+  test('whose one acquisition fails or is cancelled asks for itself for whoever came to it', async () => {
+    const { clock, open } = leaseWorld();
+    const { leases, way } = open('one');
+    const handle = leases.requestLease('job');
+    const cancelled = new AbortController();
+    way.hooks.enter = hanging;
+    const first = assert.rejects(handle.acquire({ signal: cancelled.signal }), /^Error: no more$/);
+    const second = handle.acquire();
+    await clock.advance(10);
+    delete way.hooks.enter;
+    cancelled.abort(new Error('no more'));
+    await first;
+    assert.equal(await second, handle.hold);
+    assert.equal(handle.isHeld(), true);
+
+    // Nor does a release that hangs keep anybody from being cancelled.
+    way.hooks.leave = hanging;
+    void handle.release().catch(() => {});
+    const again = new AbortController();
+    const refused = assert.rejects(handle.acquire({ signal: again.signal }), /^Error: enough$/);
+    await clock.advance(10);
+    again.abort(new Error('enough'));
+    await refused;
+  });
+
+  test('gives on what a loss has left of its entry when it is released', async () => {
+    const { clock, open, line } = leaseWorld();
+    const { leases, way } = open('one');
+    const handle = leases.requestLease('job');
+    await handle.acquire();
+    way.hooks.renew = hanging;
+    await clock.advance(950);
+    assert.equal(handle.isHeld(), false);
+    // The work may still be going on, until the holder says that it has ended.
+    assert.equal((await line('job')).length, 1);
+    assert.equal(await handle.release(), false);
+    await clock.advance(0);
+    assert.deepEqual(await line('job'), []);
+  });
+
+  test('acquires nothing that it should not hold any more when its turn comes', async () => {
+    const { clock, open, line } = leaseWorld();
+    const other = await open('other').leases.acquire('job');
+    let isActive = true;
+    const { leases } = open('one', { eligible: () => isActive });
+    const handle = leases.requestLease('job');
+    const waiting = [handle.acquire({ wait: 'forever' }), handle.acquire({ wait: 'forever' })];
+    await clock.advance(100);
+    isActive = false;
+    await other.release();
+    await clock.advance(10);
+    assert.deepEqual(await Promise.all(waiting), [null, null]);
+    assert.deepEqual(await line('job'), []);
+  });
+
+  test('should not hold while the function that is asked throws, and no member is made then either', async () => {
+    const { clock, open } = leaseWorld();
+    let isKnown = false;
+    const eligible = (): boolean => {
+      if (!isKnown) throw new Error('nobody knows');
+      return true;
+    };
+    const { leases } = open('one', { eligible });
+    const handle = leases.requestLease('job');
+    assert.equal(handle.shouldHold(), false);
+    assert.equal(await handle.acquire(), null);
+    const membership = await leases.membership('group', { eligible });
+    assert.equal(membership.isMember(), false);
+    const elected: Leadership[] = [];
+    const campaign = leases.election('leader', { eligible }).campaign('one');
+    void campaign.then((leadership) => elected.push(leadership));
+    await clock.advance(5_000);
+    assert.equal(elected.length, 0);
+    isKnown = true;
+    await clock.advance(1_000);
+    assert.ok(await handle.acquire());
+    assert.equal(membership.isMember(), true);
+    assert.equal(elected[0]?.isHeld(), true);
+    isKnown = false;
+    await clock.advance(1_000);
+    assert.equal(membership.isMember(), false);
+    assert.equal(elected[0]?.isHeld(), false);
+    await leases[Symbol.asyncDispose]();
   });
 
   test('tells its listeners of its own hold, and the manager of all, and no listener can do harm', async () => {

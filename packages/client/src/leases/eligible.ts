@@ -53,7 +53,8 @@ interface EligibleWhile {
   end(): void;
 }
 
-function isEligible(eligible: () => boolean): boolean {
+/** Whether the function says yes, now. One that throws says no. */
+export function isEligible(eligible: () => boolean): boolean {
   try {
     return eligible();
   } catch {

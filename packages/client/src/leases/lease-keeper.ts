@@ -115,11 +115,12 @@ export class LeaseKeeper {
         holdAtLeastMs: terms.holdAtLeastMs,
         onEnd: (ended) => this.#holds.delete(ended),
       });
+      // Before anything is awaited: disposing of the manager waits for the release of all that are here.
+      this.#holds.add(hold);
       if (this.closed.aborted) {
         await hold[Symbol.asyncDispose]();
         this.closed.throwIfAborted();
       }
-      this.#holds.add(hold);
       seekOptions.onHold?.(hold);
       events.acquired(hold);
       return hold;

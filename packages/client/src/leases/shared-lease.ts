@@ -1,7 +1,9 @@
+import { abortable } from '../time/abortable.ts';
 import type { Timer } from '../time/clock.ts';
 import { onAbort } from '../time/on-abort.ts';
 import type { Signal } from '../time/signal.ts';
 import type { AcquireOptions } from './acquire-options.ts';
+import { isEligible } from './eligible.ts';
 import type { Hold, ReleaseOptions } from './hold.ts';
 import { LeaseEvents } from './lease-events.ts';
 import type { LeaseHandle } from './lease-handle.ts';
@@ -12,7 +14,7 @@ import type { LineSpot } from './line-seeker.ts';
 
 /** The one acquisition that is under way. Its promises never reject. */
 interface Drive {
-  /** Resolves when it turned out that somebody else has it, or when it has ended. */
+  /** Resolves when it turned out that somebody else has it. */
   readonly inLine: Promise<void>;
   readonly ended: Promise<void>;
 }
@@ -40,7 +42,7 @@ export class SharedLease implements LeaseHandle {
   }
 
   shouldHold(): boolean {
-    return this.#shouldHold();
+    return isEligible(this.#shouldHold);
   }
 
   isHeld(): boolean {
@@ -53,7 +55,8 @@ export class SharedLease implements LeaseHandle {
     const startedAtMs = clock.now().monotonicMs;
     for (;;) {
       // One that is just being released would stand in the way of the next.
-      await this.#hold?.releasing?.catch(() => {});
+      const released = this.#hold?.releasing?.then(ignore, ignore);
+      if (released !== undefined) await (signal === undefined ? released : abortable(released, signal));
       this.#keeper.closed.throwIfAborted();
       signal?.throwIfAborted();
       const held = this.hold;
@@ -66,8 +69,10 @@ export class SharedLease implements LeaseHandle {
   }
 
   async release(options?: ReleaseOptions): Promise<boolean> {
-    if (!this.isHeld()) return false;
-    return await this.#hold!.release(options);
+    if (this.isHeld()) return await this.#hold!.release(options);
+    // The work has ended, so what a loss has left of the entry can go.
+    if (this.#hold?.loss !== undefined) await this.#hold.release(options);
+    return false;
   }
 
   addListener(listener: LeaseListener): () => void {
@@ -86,10 +91,14 @@ export class SharedLease implements LeaseHandle {
     try {
       const onHold = (hold: LeaseHold): void => void (this.#hold = hold);
       const seekOptions = { defaultWait: 'none', onWaiting, onHold, events: this.#events } as const;
-      return await this.#keeper.tryAcquire(this.#spot, options, seekOptions);
+      const hold = await this.#keeper.tryAcquire(this.#spot, options, seekOptions);
+      if (hold === null) onWaiting();
+      if (hold === null || this.shouldHold()) return hold;
+      // It has become somebody else's while this process waited.
+      await hold[Symbol.asyncDispose]();
+      return null;
     } finally {
       this.#drive = undefined;
-      onWaiting();
       onEnd();
     }
   }
@@ -113,6 +122,8 @@ export class SharedLease implements LeaseHandle {
     });
   }
 }
+
+function ignore(): void {}
 
 function withWait(options: AcquireOptions, waitMs: number): AcquireOptions {
   return { ...options, wait: waitMs === Infinity ? 'forever' : waitMs };

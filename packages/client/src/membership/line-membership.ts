@@ -2,7 +2,7 @@ import { BackendError } from '../errors/backend-error.ts';
 import { ClosedError } from '../errors/closed-error.ts';
 import { NoMembersError } from '../errors/no-members-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
-import { untilEligible, whileEligible } from '../leases/eligible.ts';
+import { isEligible, untilEligible, whileEligible } from '../leases/eligible.ts';
 import { LeaseEvents } from '../leases/lease-events.ts';
 import type { LeaseHold } from '../leases/lease-hold.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
@@ -81,7 +81,7 @@ class LineMembership implements Membership {
     signal?.throwIfAborted();
     const cancelled = signal === undefined ? undefined : onAbort(signal, () => this.#end(signal.reason));
     try {
-      if (eligible()) this.#hold = await this.#enter(signal);
+      if (isEligible(eligible)) this.#hold = await this.#enter(signal);
       const ready = new Promise<void>((resolve) => this.#watchers.add(resolve));
       this.#running = Promise.all([this.#stay(), this.#follow()]);
       if (this.#snapshot === undefined) await ready;
