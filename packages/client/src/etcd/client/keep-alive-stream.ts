@@ -73,7 +73,8 @@ export class KeepAliveStream {
     const opening = this.#connection.stream(path);
     opening.then(
       ({ call, endpoint }) => {
-        call.on('data', (bytes: Buffer) => this.#answered(bytes));
+        // What still arrives of a stream that was given up answers nothing that waits now.
+        call.on('data', (bytes: Buffer) => this.#opening === opening && this.#answered(bytes));
         call.on('error', (error) => this.#fail(opening, etcdErrorOf(endpoint, error)));
         call.on('end', () => this.#fail(opening, new EtcdError('ambiguous', endpoint, 'the server ended the stream')));
       },

@@ -95,7 +95,8 @@ async function* oneStream(
     }
     throw new EtcdError('unreachable', endpoint, 'the server ended the watch');
   } catch (error) {
-    abandon();
+    // One that was ended here says nothing of the server, nor of the token.
+    if (!isAborted(signal)) abandon();
     throw etcdErrorOf(endpoint, error);
   } finally {
     stopWaiting?.();
