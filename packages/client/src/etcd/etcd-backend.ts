@@ -12,6 +12,8 @@ import type {
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import type { Signal } from '../time/signal.ts';
+import { sleep } from '../time/sleep.ts';
+import { systemClock } from '../time/system-clock.ts';
 import { backendErrorOf } from './backend-error-of.ts';
 import { EtcdClient } from './client/etcd-client.ts';
 import type { KeyValue } from './client/key-value.ts';
@@ -310,7 +312,7 @@ class EtcdBackend implements EtcdLeaseBackend {
         // A hint more does no harm, and whoever lists then learns what is wrong.
         onChange();
         if (backendErrorOf(error).backendCode === 'closed') return;
-        await pause(stop.signal);
+        await sleep(systemClock, watchPauseMs, stop.signal);
       }
     }
   }
@@ -337,12 +339,4 @@ function listIn(results: readonly OperationResult[]): GetResult {
 /** 63 bits, since etcd's ids are signed; 0 would let the server choose. */
 function randomLeaseId(): bigint {
   return BigInt.asUintN(63, crypto.getRandomValues(new BigUint64Array(1))[0]!) | 1n;
-}
-
-function pause(signal: Signal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, watchPauseMs);
-    timer.unref();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
