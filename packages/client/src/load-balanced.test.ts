@@ -47,4 +47,24 @@ describe('leases that are shared out over members', () => {
     await backend.close();
     assert.equal(clock.timerCount, 0);
   });
+
+  test('are held by nobody who acquired while the sharing out was disposed of, or after it', async () => {
+    const clock = new FakeClock();
+    const manager = createLeaseManager({ backend: memoryBackend({ clock }), clock });
+    const other = createLeaseManager({ backend: memoryBackend({ clock }), clock });
+    const leases = loadBalanced(manager, await other.membership('workers'));
+    const before = await manager.acquire('shard');
+    const handle = leases.requestLease('shard');
+    const waiting = handle.acquire({ wait: 'forever' });
+    await clock.advance(0);
+    await leases[Symbol.asyncDispose]();
+    await before.release();
+    await clock.advance(0);
+    assert.equal(await waiting, null);
+    assert.equal(handle.shouldHold(), false);
+    assert.equal(await leases.requestLease('another').acquire(), null);
+    assert.equal(await manager.inspect('shard'), null);
+    await manager[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
+  });
 });

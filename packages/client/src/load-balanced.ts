@@ -45,7 +45,8 @@ class Balancer {
     const known = this.#handles.get(name);
     if (known !== undefined) return known;
     const inner = this.#manager.requestLease(name);
-    const shouldHold = (): boolean => this.#membership.owns(name) && inner.shouldHold();
+    const { signal: ended } = this.#ended;
+    const shouldHold = (): boolean => !ended.aborted && this.#membership.owns(name) && inner.shouldHold();
     const handle: LeaseHandle = {
       name,
       get hold() {
