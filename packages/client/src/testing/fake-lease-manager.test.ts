@@ -75,6 +75,9 @@ describe('FakeMembership', () => {
     stop.abort(new Error('enough'));
     await assert.rejects(watching, { message: 'enough' });
     assert.deepEqual(seen.filter(Boolean), ['+b', '-a']);
+    // Like any other it says no where nobody owns anything, and throws nothing.
+    group.setMembers({ ...group.self, weight: 0 });
+    assert.deepEqual([group.isMember(), group.owns('shard-1')], [true, false]);
     group.setMembers();
     assert.throws(() => group.owner('shard-1'), { name: 'NoMembersError' });
   });

@@ -60,21 +60,24 @@ export class FakeMembership implements Membership {
   }
 
   owner(resource: string): Member {
-    const { members } = this.#snapshot;
-    const assigned = members.find(({ id }) => id === this.#owners.get(resource));
-    const owner = assigned ?? rendezvousOwner(members, resource);
+    const owner = this.#ownerOf(resource);
     if (owner === undefined) throw new NoMembersError(this.group);
     return owner;
   }
 
   owns(resource: string): boolean {
-    return this.isMember() && this.owner(resource).id === this.self.id;
+    return this.isMember() && this.#ownerOf(resource)?.id === this.self.id;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#snapshot = { ...this.#snapshot, members: this.#snapshot.members.filter(({ id }) => id !== this.self.id) };
     this.#wake();
+  }
+
+  #ownerOf(resource: string): Member | undefined {
+    const { members } = this.#snapshot;
+    return members.find(({ id }) => id === this.#owners.get(resource)) ?? rendezvousOwner(members, resource);
   }
 
   #changed({ signal }: WatchOptions): Promise<void> {
