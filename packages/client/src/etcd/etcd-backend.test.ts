@@ -11,7 +11,7 @@ class DeniedClient extends EtcdClient {
 
   override async *watch(): AsyncGenerator<WatchBatch, void, undefined> {
     this.watches++;
-    throw new EtcdError('denied', 'here', 'etcdserver: permission denied');
+    yield await Promise.reject(new EtcdError('denied', 'here', 'etcdserver: permission denied'));
   }
 }
 
