@@ -5,6 +5,7 @@ import { UsageError } from './errors/usage-error.ts';
 import { checkTtl } from './leases/acquire-options.ts';
 import type { AcquireOptions } from './leases/acquire-options.ts';
 import { defaultHolder } from './leases/default-holder.ts';
+import { endable } from './leases/endable.ts';
 import type { Hold } from './leases/hold.ts';
 import type { LeaseHandle } from './leases/lease-handle.ts';
 import { leaseInfoOf } from './leases/lease-info.ts';
@@ -135,7 +136,8 @@ class BackedLeaseManager implements LeaseManager {
   }
 
   watch(name: string, options: WatchOptions = {}): AsyncIterable<LeaseInfo | null> {
-    return watchLease(this.#keeper, this.#spot(name), options);
+    const spot = this.#spot(name);
+    return endable(options.signal, (signal) => watchLease(this.#keeper, spot, { signal }));
   }
 
   election(name: string, options: ElectionOptions = {}): Election {

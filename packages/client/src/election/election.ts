@@ -4,6 +4,7 @@ import { AcquireTimeoutError } from '../errors/acquire-timeout-error.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import type { AcquireOptions, WaitMode } from '../leases/acquire-options.ts';
 import { untilEligible, whileEligible } from '../leases/eligible.ts';
+import { endable } from '../leases/endable.ts';
 import type { LeaseHold } from '../leases/lease-hold.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
 import type { WatchOptions } from '../leases/lease-watch.ts';
@@ -105,16 +106,8 @@ class LineElection implements Election {
     return leaderOf(await this.#keeper.list(this.#spot));
   }
 
-  async *observe(options: WatchOptions = {}): AsyncGenerator<Leader | null, never> {
-    let last: Leader | null | undefined;
-    for await (const line of this.#keeper.read(this.#spot, options.signal)) {
-      const leader = leaderOf(line);
-      const isSame = last?.fencingToken === leader?.fencingToken && last?.value === leader?.value;
-      const isNews = last === undefined || !isSame;
-      last = leader;
-      if (isNews) yield leader;
-    }
-    throw new Error('a line is read until an error ends it');
+  observe(options: WatchOptions = {}): AsyncIterable<Leader | null> {
+    return endable(options.signal, (signal) => this.#observe(signal));
   }
 
   async run<T>(work: (leadership: Leadership, signal: Signal) => Promise<T> | T, options: RunOptions = {}): Promise<T> {
@@ -140,6 +133,18 @@ class LineElection implements Election {
       if (error instanceof BackendError && error.backendCode === 'unavailable') return undefined;
       throw error;
     }
+  }
+
+  async *#observe(signal: Signal): AsyncGenerator<Leader | null, never> {
+    let last: Leader | null | undefined;
+    for await (const line of this.#keeper.read(this.#spot, signal)) {
+      const leader = leaderOf(line);
+      const isSame = last?.fencingToken === leader?.fencingToken && last?.value === leader?.value;
+      const isNews = last === undefined || !isSame;
+      last = leader;
+      if (isNews) yield leader;
+    }
+    throw new Error('a line is read until an error ends it');
   }
 
   async #campaign(value: string, options: CampaignOptions): Promise<Elected> {

@@ -3,6 +3,7 @@ import { ClosedError } from '../errors/closed-error.ts';
 import { NoMembersError } from '../errors/no-members-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 import { isEligible, untilEligible, whileEligible } from '../leases/eligible.ts';
+import { endable } from '../leases/endable.ts';
 import { LeaseEvents } from '../leases/lease-events.ts';
 import type { LeaseHold } from '../leases/lease-hold.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
@@ -105,20 +106,8 @@ class LineMembership implements Membership {
     return this.isMember() && rendezvousOwner(this.snapshot.members, resource)?.id === this.self.id;
   }
 
-  async *watch(options: WatchOptions = {}): AsyncGenerator<Changes, never> {
-    let seen: Snapshot | undefined;
-    for (;;) {
-      options.signal?.throwIfAborted();
-      this.#closed.signal.throwIfAborted();
-      const { snapshot } = this;
-      if (snapshot === seen) {
-        await this.#changed(options.signal);
-      } else {
-        const changes = changesBetween(seen, snapshot);
-        seen = snapshot;
-        yield changes;
-      }
-    }
+  watch(options: WatchOptions = {}): AsyncIterable<Changes> {
+    return endable(options.signal, (signal) => this.#watch(signal));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -137,11 +126,27 @@ class LineMembership implements Membership {
     this.#watchers.clear();
   }
 
-  async #changed(signal: Signal | undefined): Promise<void> {
+  async *#watch(signal: Signal): AsyncGenerator<Changes, never> {
+    let seen: Snapshot | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      this.#closed.signal.throwIfAborted();
+      const { snapshot } = this;
+      if (snapshot === seen) {
+        await this.#changed(signal);
+      } else {
+        const changes = changesBetween(seen, snapshot);
+        seen = snapshot;
+        yield changes;
+      }
+    }
+  }
+
+  async #changed(signal: Signal): Promise<void> {
     await new Promise<void>((resolve) => {
-      const offAbort = signal === undefined ? undefined : onAbort(signal, () => wake());
+      const offAbort = onAbort(signal, () => wake());
       const wake = (): void => {
-        offAbort?.();
+        offAbort();
         this.#watchers.delete(wake);
         resolve();
       };

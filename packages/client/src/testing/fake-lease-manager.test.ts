@@ -75,6 +75,11 @@ describe('FakeMembership', () => {
     stop.abort(new Error('enough'));
     await assert.rejects(watching, { message: 'enough' });
     assert.deepEqual(seen.filter(Boolean), ['+b', '-a']);
+    const iterator = group.watch()[Symbol.asyncIterator]();
+    await iterator.next();
+    const pending = iterator.next();
+    await iterator.return!();
+    assert.equal((await pending).done, true);
     // Like any other it says no where nobody owns anything, and throws nothing.
     group.setMembers({ ...group.self, weight: 0 });
     assert.deepEqual([group.isMember(), group.owns('shard-1')], [true, false]);

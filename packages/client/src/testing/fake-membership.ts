@@ -1,5 +1,6 @@
 import { ClosedError } from '../errors/closed-error.ts';
 import { NoMembersError } from '../errors/no-members-error.ts';
+import { endable } from '../leases/endable.ts';
 import type { WatchOptions } from '../leases/lease-watch.ts';
 import type { Member } from '../membership/member.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -7,6 +8,7 @@ import { rendezvousOwner } from '../membership/rendezvous.ts';
 import { changesBetween } from '../membership/snapshot.ts';
 import type { Changes, Snapshot } from '../membership/snapshot.ts';
 import { onAbort } from '../time/on-abort.ts';
+import type { Signal } from '../time/signal.ts';
 
 /** A group whose members a test names, and who owns what. What is set is seen at once. */
 export class FakeMembership implements Membership {
@@ -46,17 +48,8 @@ export class FakeMembership implements Membership {
     return this.#snapshot;
   }
 
-  async *watch(options: WatchOptions = {}): AsyncGenerator<Changes, never> {
-    let before: Snapshot | undefined;
-    for (;;) {
-      options.signal?.throwIfAborted();
-      if (this.#isClosed) throw new ClosedError('the membership');
-      const now = this.#snapshot;
-      const woken = this.#changed(options);
-      yield changesBetween(before, now);
-      before = now;
-      await woken;
-    }
+  watch(options: WatchOptions = {}): AsyncIterable<Changes> {
+    return endable(options.signal, (signal) => this.#watch(signal));
   }
 
   owner(resource: string): Member {
@@ -80,15 +73,28 @@ export class FakeMembership implements Membership {
     return members.find(({ id }) => id === this.#owners.get(resource)) ?? rendezvousOwner(members, resource);
   }
 
-  #changed({ signal }: WatchOptions): Promise<void> {
+  async *#watch(signal: Signal): AsyncGenerator<Changes, never> {
+    let before: Snapshot | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#isClosed) throw new ClosedError('the membership');
+      const now = this.#snapshot;
+      const woken = this.#changed(signal);
+      yield changesBetween(before, now);
+      before = now;
+      await woken;
+    }
+  }
+
+  #changed(signal: Signal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiting.delete(wake);
-        stop?.();
+        stop();
         resolve();
       };
       this.#waiting.add(wake);
-      const stop = signal === undefined ? undefined : onAbort(signal, wake);
+      const stop = onAbort(signal, wake);
     });
   }
 

@@ -14,3 +14,14 @@ test('many wait for one signal with one listener, each is called once, and may s
   onAbort(controller.signal, () => called.push(2));
   assert.deepEqual(called, [0, 1, 2]);
 });
+
+test('a signal for which nobody waits any more is left as it was', () => {
+  const { signal } = new AbortController();
+  for (let times = 0; times < 2; times++) {
+    const stops = [onAbort(signal, () => {}), onAbort(signal, () => {})];
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    for (const stop of stops) stop();
+    for (const stop of stops) stop();
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  }
+});
