@@ -13,7 +13,8 @@ export const systemClock: Clock = {
       timer = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs);
       timer.unref();
     };
-    arm(Math.max(0, Math.ceil(delayMs)));
+    // Node counts in whole milliseconds from the last one that began: without one more it is early by a part of that.
+    arm(Math.max(0, Math.ceil(delayMs)) + 1);
     return { cancel: () => clearTimeout(timer) };
   },
 };
