@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { BackendError } from '../errors/backend-error.ts';
 import { ClosedError } from '../errors/closed-error.ts';
 import { NoMembersError } from '../errors/no-members-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
@@ -7,6 +8,7 @@ import { createLeaseManager } from '../lease-manager.ts';
 import type { LeaseManager } from '../lease-manager.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeLeaseManager } from '../testing/fake-lease-manager.ts';
 import type { Changes } from './snapshot.ts';
 
 const ttlMs = 3_000;
@@ -113,6 +115,20 @@ describe('membership', () => {
     await other[Symbol.asyncDispose]();
     await backend.close();
     assert.equal(clock.timerCount, 0);
+  });
+
+  test('is told when there is no reaching the backend, also when it would only look', async () => {
+    const leases = new FakeLeaseManager();
+    const heal = leases.partition();
+    for (const isActive of [true, false]) {
+      const outcome = leases.membership('group', { eligible: () => isActive }).catch((error: unknown) => error);
+      await leases.clock.advance(10_000);
+      assert.ok((await Promise.race([outcome, undefined])) instanceof BackendError);
+    }
+    heal();
+    const looking = await leases.membership('group', { eligible: () => false });
+    assert.deepEqual([looking.isMember(), looking.snapshot.members], [false, []]);
+    await leases[Symbol.asyncDispose]();
   });
 
   test('refuses what can not be right before it joins', async () => {

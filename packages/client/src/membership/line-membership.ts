@@ -9,6 +9,7 @@ import type { LeaseHold } from '../leases/lease-hold.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
 import type { WatchOptions } from '../leases/lease-watch.ts';
 import type { LineSpot } from '../leases/line-seeker.ts';
+import { abortable } from '../time/abortable.ts';
 import { onAbort } from '../time/on-abort.ts';
 import type { Signal } from '../time/signal.ts';
 import { sleep } from '../time/sleep.ts';
@@ -83,6 +84,8 @@ class LineMembership implements Membership {
     const cancelled = signal === undefined ? undefined : onAbort(signal, () => this.#end(signal.reason));
     try {
       if (isEligible(eligible)) this.#hold = await this.#enter(signal);
+      // Who enters nothing learns by reading that there is nothing to be reached.
+      else await abortable(this.#keeper.list(this.#spot), this.#closed.signal);
       const ready = new Promise<void>((resolve) => this.#watchers.add(resolve));
       this.#running = Promise.all([this.#stay(), this.#follow()]);
       if (this.#snapshot === undefined) await ready;
