@@ -201,6 +201,7 @@ export class SharedServer implements RunningServer {
       run: this.#run,
       leaderId: leaderName(memberId, this.#run),
       onRenewed: (id, ttlMs, revision) => desk.renewed(id, ttlMs, revision),
+      onRenewalRefused: (id) => desk.refused(id),
       onLinked: (connection) => desk.linked(connection),
       lookNow: (entry) => this.#engine.lookNow?.(entry),
       onNameTaken: (message) => this.#fail(new Error(message)),

@@ -21,6 +21,7 @@ class RenewalStream {
       deadlineMs: Infinity,
       signal: new AbortController().signal,
       bufferedBytes: 0,
+      maxReceiveBytes: Infinity,
       onMessage: () => {},
       onHalfClose: () => {},
       onDrain: () => {},

@@ -8,6 +8,7 @@ const proposalErrors = {
   deposed: 'LeaderChanged',
   timeout: 'Timeout',
   noLeader: 'NoLeader',
+  tooLarge: 'RequestTooLarge',
   stopped: 'Stopped',
 } as const satisfies Record<ProposalErrorCode, ErrorName>;
 

@@ -5,6 +5,7 @@ import { decodeCommand } from '../replica/command-codec.ts';
 import type { EncodedCommand } from '../replica/entry-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
+import { statusOf } from '../grpc/status-of.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
 import { isNonce, newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
@@ -76,7 +77,7 @@ export class FollowerLink {
     call.onHalfClose = () => this.end(new GrpcStatus(GrpcCode.ok, ''));
     call.onMessage = (message) => {
       // The bytes of the message are lent, and the payloads in it go to the log.
-      const request = decodeMessage(peerpb.ToLeaderSchema, Buffer.from(message));
+      const request = requestIn(Buffer.from(message));
       this.silentLooks = 0;
       if (this.welcome) this.#receive(request);
       else if (this.#transcript === undefined) this.#challenge(request.hello);
@@ -141,7 +142,7 @@ export class FollowerLink {
     this.memberId = transcript.memberId;
     this.run = transcript.run;
     this.welcome = true;
-    this.#outbox.put({ welcome: true });
+    this.#outbox.put({ welcome: true, maxMessageBytes: BigInt(this.#call.maxReceiveBytes) });
     this.tell(this.#options.view());
   }
 
@@ -178,8 +179,7 @@ export class FollowerLink {
     }
     replica.proposeFor(command, encoded).then(
       () => this.#tellAppended(),
-      (error: unknown) =>
-        refuse(error instanceof ProposalError && error.code === 'overloaded' ? Reason.OVERLOADED : Reason.DEPOSED),
+      (error: unknown) => refuse(isOverload(error) ? Reason.OVERLOADED : Reason.DEPOSED),
     );
   }
 
@@ -216,10 +216,16 @@ export class FollowerLink {
         // Without an answer the follower asks again, here or elsewhere.
         outcome.then(
           (ttlMs) => this.#renewed(id, ttlMs),
-          () => this.end(notLeader()),
+          (error: unknown) => this.#notRenewed(id, error),
         );
       }
     }
+  }
+
+  /** A log that takes no more is no reason to part: there is no other leader, and all else is still answered. */
+  #notRenewed(id: bigint, error: unknown): void {
+    if (isOverload(error)) this.#outbox.put({ refusedRenewals: [id] });
+    else this.end(notLeader());
   }
 
   #renewed(id: bigint, ttlMs: number): void {
@@ -245,11 +251,14 @@ export class FollowerLink {
     const view = replies.findLast((reply) => reply.view !== undefined)?.view;
     const appended = replies.findLast((reply) => reply.appended !== undefined)?.appended;
     const readIndex = replies.findLast((reply) => reply.readIndex !== undefined)?.readIndex;
+    const maxMessageBytes = replies.find((reply) => reply.maxMessageBytes !== undefined)?.maxMessageBytes ?? 0n;
     return this.#call.send(
       encodeFramed(peerpb.FromLeaderSchema, {
         welcome: replies.some(({ welcome }) => welcome === true),
+        maxMessageBytes,
         refusals: replies.flatMap(({ refusals }) => refusals ?? []),
         renewed: replies.flatMap(({ renewed }) => renewed ?? []),
+        refusedRenewals: replies.flatMap(({ refusedRenewals }) => refusedRenewals ?? []),
         revision: last?.revision ?? 0n,
         ...(readIndex === undefined ? {} : { readIndex }),
         ...(view === undefined ? {} : { view }),
@@ -258,6 +267,19 @@ export class FollowerLink {
       }),
     );
   }
+}
+
+/** Throws the status that ends the stream of whoever has sent something else: anybody can, it is no defect of ours. */
+function requestIn(message: Buffer): peerpb.ToLeader {
+  try {
+    return decodeMessage(peerpb.ToLeaderSchema, message);
+  } catch (error) {
+    throw statusOf(error) ?? error;
+  }
+}
+
+function isOverload(error: unknown): boolean {
+  return error instanceof ProposalError && error.code === 'overloaded';
 }
 
 /** Undefined for a command of a newer version, which must not come into a log that this server leads. */

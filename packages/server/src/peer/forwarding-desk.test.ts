@@ -24,6 +24,19 @@ describe('renewals on a follower', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('that the leader refuses fail, and those that came behind them are asked', async () => {
+    const { desk, asked } = createDesk();
+    const first = desk.renew(7n);
+    const later = desk.renew(7n);
+    desk.refused(7n);
+    await expect(first).rejects.toMatchObject({ code: 'overloaded' });
+    expect(asked).toEqual([7n, 7n]);
+    desk.renewed(7n, 5_000, 1);
+    expect(await later).toBe(5_000);
+    desk.refused(7n);
+    desk.refused(8n);
+  });
+
   it('are all asked of the next leader when the way to the last one closes', async () => {
     const { desk } = createDesk();
     const renewals = [desk.renew(7n), desk.renew(7n), desk.renew(8n)];

@@ -82,13 +82,12 @@ export class ForwardingDesk implements LeaseDesk {
 
   renewed(id: bigint, ttlMs: number, revision: number): void {
     this.#leaderRevision = Math.max(this.#leaderRevision, revision);
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
-    this.#waiting.delete(id);
-    for (const waiter of waiting.asked) waiter(ttlMs);
-    if (waiting.next.length === 0) return;
-    this.#waiting.set(id, { asked: waiting.next, next: [] });
-    this.#route?.renew(id);
+    this.#answered(id, ttlMs);
+  }
+
+  /** The leader's log takes no more: whoever waits for this question is told so, as on the leader itself. */
+  refused(id: bigint): void {
+    this.#answered(id, new ProposalError('overloaded', 'too many requests wait for the log of the leader'));
   }
 
   /**
@@ -103,6 +102,16 @@ export class ForwardingDesk implements LeaseDesk {
 
   stop(): void {
     this.#failAll(new ProposalError('stopped', 'the server is stopping'));
+  }
+
+  #answered(id: bigint, outcome: number | Error): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    for (const waiter of waiting.asked) waiter(outcome);
+    if (waiting.next.length === 0) return;
+    this.#waiting.set(id, { asked: waiting.next, next: [] });
+    this.#route?.renew(id);
   }
 
   #failAll(error: ProposalError): void {

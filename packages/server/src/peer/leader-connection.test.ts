@@ -1,8 +1,9 @@
 import type { Command } from '@tenure/core';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { encodeCommand } from '../replica/command-codec.ts';
-import { LeaderConnection } from './leader-connection.ts';
-import { LeadingServer } from './testing/leading-server.ts';
+import { ProposalError } from '../replica/proposal-error.ts';
+import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
+import { LeadingServer, type LeadingServerOptions } from './testing/leading-server.ts';
 
 const patience = { timeout: 20_000, interval: 20 };
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -10,44 +11,94 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** What a follower was told over its stream to the leader. */
+interface Told {
+  readonly renewed: Set<bigint>;
+  readonly renewalsRefused: bigint[];
+  readonly refused: { sequence: number; code: string }[];
+  ended: string | undefined;
+}
+
+/** A follower's stream to a leader, once it is welcome. */
+async function connect(server: LeadingServer): Promise<{ connection: LeaderConnection; told: Told }> {
+  const { clusterId, epoch, secret } = server.replica.state;
+  const told: Told = { renewed: new Set(), renewalsRefused: [], refused: [], ended: undefined };
+  const connection = await new Promise<LeaderConnection>((resolve) => {
+    const options: LeaderConnectionOptions = {
+      address: server.address,
+      epoch,
+      memberId: 2n,
+      run: 5,
+      leader: server.leader,
+      clusterId,
+      secret,
+      appliedIndex: () => 0,
+      onWelcome: resolve,
+      onRenewed: (id) => told.renewed.add(id),
+      onRenewalRefused: (id) => told.renewalsRefused.push(id),
+      onReturned: () => {},
+      onRefused: (sequence, { code }) => told.refused.push({ sequence, code }),
+      onAppended: () => {},
+      onView: () => {},
+      onClosed: (_, { details }) => (told.ended = details),
+    };
+    const begun = new LeaderConnection(options);
+    cleanups.push(() => begun.close());
+  });
+  return { connection, told };
+}
+
+function propose(connection: LeaderConnection, sequence: number, valueBytes: number): void {
+  const value = 'x'.repeat(valueBytes);
+  const put = { key: `key ${sequence}`, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+  const command: Command = { kind: 'put', put };
+  const encoded = { ...encodeCommand(command), origin: { run: 5, sequence } };
+  connection.propose({ command, encoded, expiresMs: 0, epoch: 1, resolve: () => {}, reject: () => {} });
+}
+
+async function start(options: LeadingServerOptions = {}): Promise<LeadingServer> {
+  const server = await LeadingServer.start([2n], options);
+  cleanups.push(() => server.close());
+  return server;
+}
+
 describe('what a follower hands to the leader in one turn', () => {
   test('travels in as many messages as the leader takes, however much it is', async () => {
-    const server = await LeadingServer.start([2n]);
-    cleanups.push(() => server.close());
-    const { clusterId, epoch, secret } = server.replica.state;
-    const renewed = new Set<bigint>();
-    let ended: string | undefined;
-    const connection = await new Promise<LeaderConnection>((resolve) => {
-      const begun = new LeaderConnection({
-        address: server.address,
-        epoch,
-        memberId: 2n,
-        run: 5,
-        leader: server.leader,
-        clusterId,
-        secret,
-        appliedIndex: () => 0,
-        onWelcome: resolve,
-        onRenewed: (id) => renewed.add(id),
-        onReturned: () => {},
-        onRefused: () => {},
-        onAppended: () => {},
-        onView: () => {},
-        onClosed: (_, { details }) => (ended = details),
-      });
-      cleanups.push(() => begun.close());
-    });
-    const value = 'x'.repeat(100_000);
-    for (let sequence = 1; sequence <= 60; sequence += 1) {
-      const put = { key: `key ${sequence}`, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
-      const command: Command = { kind: 'put', put };
-      const encoded = { ...encodeCommand(command), origin: { run: 5, sequence } };
-      connection.propose({ command, encoded, expiresMs: 0, epoch, resolve: () => {}, reject: () => {} });
-    }
+    const server = await start();
+    const { connection, told } = await connect(server);
+    for (let sequence = 1; sequence <= 60; sequence += 1) propose(connection, sequence, 100_000);
     const firstId = 2n ** 62n;
     const leases = 300_000n;
     for (let id = 0n; id < leases; id += 1n) connection.renew(firstId + id);
-    await vi.waitFor(() => expect({ ended, keys: server.replica.state.keyCount }).toEqual({ keys: 60 }), patience);
-    await vi.waitFor(() => expect({ ended, renewed: renewed.size }).toEqual({ renewed: Number(leases) }), patience);
+    const done = { ended: undefined, keys: 60, renewed: Number(leases) };
+    await vi.waitFor(() => {
+      expect({ ended: told.ended, keys: server.replica.state.keyCount, renewed: told.renewed.size }).toEqual(done);
+    }, patience);
+  });
+});
+
+describe('what the leader does not take', () => {
+  test('of renewals fails these alone, and the stream stands', async () => {
+    const overloaded = new ProposalError('overloaded', 'too many requests wait for the log');
+    const renew = (id: bigint): number | Promise<number> => (id < 10n ? Promise.reject(overloaded) : 5_000);
+    const { connection, told } = await connect(await start({ renew }));
+    for (const id of [1n, 10n, 2n, 11n]) connection.renew(id);
+    await vi.waitFor(() => expect(told.renewalsRefused).toEqual([1n, 2n]), patience);
+    await vi.waitFor(() => expect([...told.renewed]).toEqual([10n, 11n]), patience);
+    connection.renew(12n);
+    await vi.waitFor(() => expect(told.renewed).toContain(12n), patience);
+    expect(told.ended).toBeUndefined();
+  });
+
+  test('for its size, because it was started with a lower limit, fails that request alone', async () => {
+    const server = await start({ limits: { maxReceiveBytes: 600_000 } });
+    const { connection, told } = await connect(server);
+    propose(connection, 1, 100);
+    propose(connection, 2, 599_990);
+    await expect(connection.call('/any', Buffer.alloc(599_990))).rejects.toMatchObject({ code: 'tooLarge' });
+    propose(connection, 3, 599_000);
+    await expect(connection.call('/any', Buffer.alloc(599_000))).resolves.toBeInstanceOf(Buffer);
+    await vi.waitFor(() => expect(server.replica.state.keyCount).toBe(2), patience);
+    expect(told).toMatchObject({ ended: undefined, refused: [{ sequence: 2, code: 'tooLarge' }] });
   });
 });

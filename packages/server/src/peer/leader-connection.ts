@@ -24,6 +24,8 @@ export interface LeaderConnectionOptions {
   /** The leader has accepted this server. */
   readonly onWelcome: (connection: LeaderConnection) => void;
   readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
+  /** Too much waits for the leader's log: it has not renewed the lease, and did nothing to it. */
+  readonly onRenewalRefused: (id: bigint) => void;
   readonly onReturned: (sequence: number, epoch: number) => void;
   /** The log goes on up to `index` at least: with this server's proposals, or with what a read here waits for. */
   readonly onAppended: (index: number, entry?: LoggedEntry) => void;
@@ -45,6 +47,8 @@ const maxMessageBytes = 256 * 1024 * 1024;
  * this goes alone, and what goes together stays below.
  */
 const maxToldBytes = 256 * 1024;
+/** What a message takes beside the payload, or path and request, of the one item in it, at most. */
+const messageOverheadBytes = 128;
 /** What an item takes beside its payload, at most: tags, lengths, a sequence, an id. */
 const itemOverheadBytes = 32;
 const { Refusal_Reason: Reason } = peerpb;
@@ -65,6 +69,8 @@ export class LeaderConnection implements LeaderLink {
   readonly #calls = new Map<bigint, Waiting<Buffer>>();
   readonly #nonce = newNonce();
   #sequence = 0n;
+  /** The largest message that the leader takes: its limits may be lower than those of this server. */
+  #maxMessageBytes = Infinity;
   #closed = false;
   /** The other side has proved that it knows the secret. */
   #isProved = false;
@@ -101,6 +107,10 @@ export class LeaderConnection implements LeaderLink {
 
   propose({ encoded }: PendingProposal): void {
     const { kind, payload, origin } = encoded;
+    if (this.#isTooLarge(payload.length)) {
+      this.#options.onRefused(origin.sequence, tooLarge());
+      return;
+    }
     this.#outbox.put({ proposals: [{ sequence: BigInt(origin.sequence), kind, payload }] });
   }
 
@@ -116,6 +126,7 @@ export class LeaderConnection implements LeaderLink {
 
   /** Resolves with the leader's reply; rejects with its GrpcStatus, or when the stream breaks. */
   call(path: string, request: Buffer): Promise<Buffer> {
+    if (this.#isTooLarge(path.length + request.length)) return Promise.reject(tooLarge());
     const sequence = (this.#sequence += 1n);
     return this.#waitFor(this.#calls, sequence, { calls: [{ sequence, path, request: Buffer.from(request) }] });
   }
@@ -127,6 +138,10 @@ export class LeaderConnection implements LeaderLink {
 
   close(): void {
     this.#stream.cancel();
+  }
+
+  #isTooLarge(bytes: number): boolean {
+    return bytes + messageOverheadBytes > this.#maxMessageBytes;
   }
 
   #waitFor<T>(waiting: Map<bigint, Waiting<T>>, key: bigint, request: Request): Promise<T> {
@@ -149,12 +164,12 @@ export class LeaderConnection implements LeaderLink {
   }
 
   #receive(reply: peerpb.FromLeader): void {
-    const { onWelcome, onRenewed, onReturned, onRefused, onView, onAppended } = this.#options;
+    const { onRenewed, onRenewalRefused, onReturned, onRefused, onView, onAppended } = this.#options;
     if (!this.#isProved) {
       this.#prove(reply.challenge);
       return;
     }
-    if (reply.welcome) onWelcome(this);
+    if (reply.welcome) this.#welcomed(reply);
     if (reply.view !== undefined) onView({ index: Number(reply.view.index), silent: reply.view.silent });
     for (const { sequence, reason } of reply.refusals) {
       if (reason === Reason.DEPOSED) onReturned(Number(sequence), this.epoch);
@@ -171,8 +186,14 @@ export class LeaderConnection implements LeaderLink {
     }
     if (reply.readIndex !== undefined) onAppended(Number(reply.readIndex.index));
     for (const { id, ttlMs } of reply.renewed) onRenewed(id, Number(ttlMs), Number(reply.revision));
+    for (const id of reply.refusedRenewals) onRenewalRefused(id);
     if (reply.readIndex !== undefined) this.#answered(reply.readIndex);
     for (const call of reply.calls) this.#calledBack(call);
+  }
+
+  #welcomed({ maxMessageBytes }: peerpb.FromLeader): void {
+    if (maxMessageBytes > 0n) this.#maxMessageBytes = Number(maxMessageBytes);
+    this.#options.onWelcome(this);
   }
 
   /** The leader proves first, and only then does this side: to whoever has taken its address nothing is told. */
@@ -226,6 +247,10 @@ export class LeaderConnection implements LeaderLink {
     this.#calls.clear();
     this.#options.onClosed(this, { ...status, details });
   }
+}
+
+function tooLarge(): ProposalError {
+  return new ProposalError('tooLarge', 'the leader takes no request of this size');
 }
 
 function bytesOf({ proposals = [], calls = [] }: Request): number {

@@ -13,6 +13,7 @@ export interface LeaderFinderOptions {
   /** See LogEngine.lookNow. */
   readonly lookNow: (entry?: LoggedEntry) => void;
   readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
+  readonly onRenewalRefused: (id: bigint) => void;
   /** The connection is there, or gone. */
   readonly onLinked: (connection: LeaderConnection | undefined) => void;
   /** Another process runs under this server's member id. */
@@ -119,7 +120,7 @@ export class LeaderFinder {
   }
 
   #connect(epoch: number, address: string): void {
-    const { replica, memberId, run, lookNow, onRenewed, onLinked, onNameTaken } = this.#options;
+    const { replica, memberId, run, lookNow, onRenewed, onRenewalRefused, onLinked, onNameTaken } = this.#options;
     this.#connection = new LeaderConnection({
       address,
       epoch,
@@ -130,6 +131,7 @@ export class LeaderFinder {
       secret: replica.state.secret,
       appliedIndex: () => replica.position.index,
       onRenewed,
+      onRenewalRefused,
       onReturned: (sequence, at) => replica.returned(sequence, at),
       onRefused: (sequence, error) => replica.refused(sequence, error),
       onView: (view) => (this.#view = view),

@@ -45,7 +45,11 @@ class Stranger {
   }
 
   say(message: MessageInitShape<typeof peerpb.ToLeaderSchema>): void {
-    this.#call.write(Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, message))));
+    this.sayBytes(Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, message))));
+  }
+
+  sayBytes(bytes: Buffer): void {
+    this.#call.write(bytes);
   }
 
   /** Says hello; gives what both sides have said, and the proof of the leader. */
@@ -140,6 +144,21 @@ describe('a stream between servers', () => {
     expect(await late.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
   });
 
+  test('is refused for what is no message, before the proof and behind it, without a word in the log', async () => {
+    const server = await start();
+    const nonsense = Buffer.from([0x0a, 0xff]);
+    const mute = new Stranger(server);
+    mute.sayBytes(nonsense);
+    const refused = await mute.ended();
+    expect(refused.code).toBe(13);
+    expect(refused.details).toContain('grpc: error unmarshalling request');
+    const greeted = new Stranger(server);
+    await greeted.hello(server);
+    greeted.sayBytes(nonsense);
+    expect(await greeted.ended()).toEqual(refused);
+    expect(server.logged).toEqual([]);
+  });
+
   test('is ended from the side of the follower when the leader does not know the secret', async () => {
     const server = await start();
     const { clusterId, epoch, secret } = server.replica.state;
@@ -156,6 +175,7 @@ describe('a stream between servers', () => {
           appliedIndex: () => 0,
           onWelcome: () => resolve('welcome'),
           onRenewed: () => {},
+          onRenewalRefused: () => {},
           onReturned: () => {},
           onRefused: () => {},
           onAppended: () => {},
@@ -208,6 +228,7 @@ describe('the leader', () => {
       appliedIndex: () => 0,
       onWelcome: () => {},
       onRenewed: () => {},
+      onRenewalRefused: () => {},
       onReturned: () => {},
       onRefused: () => {},
       onAppended: () => {},

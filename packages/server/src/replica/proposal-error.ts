@@ -4,9 +4,10 @@
  * - `deposed`: another leader came in between; the command is not in the log and will not be.
  * - `timeout`: no outcome within the time that a request may take; it may still be applied.
  * - `noLeader`: no leader was reached for so long that another server should be asked; nothing was proposed.
+ * - `tooLarge`: the leader takes no message of that size; the command was not proposed.
  * - `stopped`: the server is stopping; the command was not proposed, or its outcome is unknown.
  */
-export type ProposalErrorCode = 'overloaded' | 'deposed' | 'timeout' | 'noLeader' | 'stopped';
+export type ProposalErrorCode = 'overloaded' | 'deposed' | 'timeout' | 'noLeader' | 'tooLarge' | 'stopped';
 
 export class ProposalError extends Error {
   readonly code: ProposalErrorCode;

@@ -57,6 +57,10 @@ export class BidiCall extends StreamCall implements DuplexCall {
     this.startReading();
   }
 
+  get maxReceiveBytes(): number {
+    return this.connection.limits.maxReceiveBytes;
+  }
+
   get bufferedBytes(): number {
     return this.stream.writableLength;
   }

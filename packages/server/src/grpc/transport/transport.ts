@@ -63,6 +63,8 @@ export interface DuplexCall extends Call {
    * would come.
    */
   send(framed: Buffer): boolean;
+  /** The largest message that is taken from the client; a larger one ends the call. */
+  readonly maxReceiveBytes: number;
   /** Bytes accepted by send but not yet taken by HTTP/2's flow control. */
   readonly bufferedBytes: number;
   /** Stops onMessage and onHalfClose (flow control then holds up the client) until resume, at once and from within. */

@@ -1,11 +1,18 @@
 import { startTestServer } from '../../grpc/transport/testing/test-server.ts';
+import type { TransportLimits } from '../../grpc/transport/transport-limits.ts';
+import type { MethodHandler } from '../../grpc/transport/transport.ts';
 import type { SharedReplica } from '../../replica/shared-replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
 import { leaderName } from '../leader-finder.ts';
-import { PeerService } from '../peer-service.ts';
+import { PeerService, type PeerServiceOptions } from '../peer-service.ts';
 
 const leaderRun = 77;
 const leaderMemberId = 1n;
+
+export interface LeadingServerOptions {
+  readonly renew?: PeerServiceOptions['renew'];
+  readonly limits?: Partial<TransportLimits>;
+}
 
 /** A server that leads, as far as its peers see it: the real replica and the real service, on a socket. */
 export class LeadingServer {
@@ -13,6 +20,8 @@ export class LeadingServer {
   readonly peers: PeerService;
   readonly address: string;
   readonly leader: string = leaderName(leaderMemberId, leaderRun);
+  /** What its transport has logged as a warning or worse. */
+  readonly logged: readonly string[];
   readonly #pair: ReplicaPair;
   readonly #closeTransport: () => Promise<void>;
 
@@ -20,17 +29,19 @@ export class LeadingServer {
     pair: ReplicaPair,
     replica: SharedReplica,
     peers: PeerService,
-    at: { address: string; close: () => Promise<void> },
+    at: { address: string; logged: readonly string[]; close: () => Promise<void> },
   ) {
     this.#pair = pair;
     this.replica = replica;
     this.peers = peers;
     this.address = at.address;
+    this.logged = at.logged;
     this.#closeTransport = at.close;
   }
 
   /** `members`: registered, beside the leader itself. */
-  static async start(members: readonly bigint[]): Promise<LeadingServer> {
+  static async start(members: readonly bigint[], options: LeadingServerOptions = {}): Promise<LeadingServer> {
+    const { renew = () => 5_000, limits = {} } = options;
     const pair = new ReplicaPair();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
@@ -42,14 +53,13 @@ export class LeadingServer {
       replica,
       memberId: () => leaderMemberId,
       leaderId: leaderName(leaderMemberId, leaderRun),
-      renew: () => 5_000,
+      renew,
       answer: () => Buffer.alloc(5),
     });
-    const { transport, port } = await startTestServer({
-      '/tenure.peer.v1.Peer/Link': { kind: 'bidi', handle: (call) => peers.handle(call) },
-    });
+    const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
+    const { transport, port, logged } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link }, limits);
     const address = `127.0.0.1:${port}`;
-    return new LeadingServer(pair, replica, peers, { address, close: () => transport.close({ graceMs: 200 }) });
+    return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
   }
 
   async close(): Promise<void> {

@@ -17,6 +17,7 @@ export class ScriptedCall implements DuplexCall {
   readonly metadata: IncomingHttpHeaders = {};
   readonly deadlineMs = Number.POSITIVE_INFINITY;
   readonly signal: AbortSignal = new AbortController().signal;
+  readonly maxReceiveBytes = Number.POSITIVE_INFINITY;
   onMessage: (message: Buffer) => void = () => {};
   onHalfClose: () => void = () => {};
   onDrain: () => void = () => {};
