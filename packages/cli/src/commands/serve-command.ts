@@ -7,7 +7,7 @@ type ConfigOutcome = ReturnType<ServerModule['parseServerConfig']>;
 type ServerConfig = Extract<ConfigOutcome, { kind: 'config' }>['config'];
 type RunningServer = Awaited<ReturnType<ServerModule['serve']>>;
 
-/** What is left after the server's own time to close; then the process ends all the same. */
+/** A little more than the server's own time to close, from the signal on; then the process ends all the same. */
 const closeTimeoutMs = 4800;
 
 /** `tenure serve`: runs until a signal (0) or a failure (1). `argv` is what stands behind `serve`. */
@@ -19,7 +19,13 @@ export async function serveCommand(argv: readonly string[], io: CommandIo): Prom
   // Listening for signals begins before the start: one that comes while the log is read must not be lost.
   const signal = new StopSignal();
   try {
-    const running = await start(server, outcome.config, io);
+    const starting = start(server, outcome.config, io);
+    const running = await Promise.race([starting, signal.timeIsUp]);
+    if (running === 'late') {
+      // It waits for its log, perhaps for ever. Nothing that it was asked for before it was ready is lost by its end.
+      io.stderr.write('Warning: the server was stopped before it was ready\n');
+      return 0;
+    }
     io.stdout.write(`ready to serve client requests on ${running.urls.join(',')}\n`);
     return await runUntilStopped(running, signal, io);
   } finally {
@@ -63,12 +69,7 @@ async function runUntilStopped(running: RunningServer, signal: StopSignal, io: C
     io.stderr.write(`Error: the server stopped: ${failure.message}\n`);
     return exitCodes.failed;
   }
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, closeTimeoutMs, 'late');
-  });
-  const end = await Promise.race([running.close(), tooLong]);
-  clearTimeout(timer);
+  const end = await Promise.race([running.close(), signal.timeIsUp]);
   // What was acknowledged is durable, so nothing is lost by not waiting longer.
   if (end === 'late') io.stderr.write('Warning: some streams did not end in time and were cut\n');
   return 0;
@@ -77,7 +78,10 @@ async function runUntilStopped(running: RunningServer, signal: StopSignal, io: C
 /** The first SIGTERM or SIGINT asks for an end; a second one ends the process at once. */
 class StopSignal {
   readonly received: Promise<void>;
+  /** Resolves when the first has come so long ago that the process ends, whatever it waits for. */
+  readonly timeIsUp: Promise<'late'>;
   #count = 0;
+  #timer: NodeJS.Timeout | undefined;
   #resolve: () => void = () => undefined;
   readonly #onSignal = (): void => {
     this.#count += 1;
@@ -89,10 +93,14 @@ class StopSignal {
     this.received = new Promise((resolve) => {
       this.#resolve = resolve;
     });
+    this.timeIsUp = this.received.then(
+      () => new Promise((resolve) => (this.#timer = setTimeout(resolve, closeTimeoutMs, 'late'))),
+    );
     process.on('SIGTERM', this.#onSignal).on('SIGINT', this.#onSignal);
   }
 
   release(): void {
+    clearTimeout(this.#timer);
     process.off('SIGTERM', this.#onSignal).off('SIGINT', this.#onSignal);
   }
 }
