@@ -2,7 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CurrentReplies } from './current-replies.ts';
 import { deferred, echo, startTestServer } from './transport/testing/test-server.ts';
-import type { MethodHandler } from './transport/transport.ts';
+import type { DuplexCall, MethodHandler } from './transport/transport.ts';
 
 const raw = (value: Buffer): Buffer => value;
 const status = '/etcdserverpb.Maintenance/Status';
@@ -115,5 +115,71 @@ describe('replies from the memory of a server', () => {
     questions[0]?.resolve();
     await unary(range, 'and later');
     expect(handled).toEqual(['behind', 'and later']);
+  });
+});
+
+/** A watch call without a client, whose handler writes down what it is handed, and what is to be caught up with. */
+function heldCall() {
+  const questions: ReturnType<typeof deferred>[] = [];
+  const handled: string[] = [];
+  let isPaused = false;
+  const call: DuplexCall = {
+    path: watch,
+    metadata: {},
+    deadlineMs: Infinity,
+    signal: new AbortController().signal,
+    bufferedBytes: 0,
+    maxReceiveBytes: Infinity,
+    onMessage: () => {},
+    onHalfClose: () => {},
+    onDrain: () => {},
+    onClose: () => {},
+    send: () => true,
+    pause: () => (isPaused = true),
+    resume: () => (isPaused = false),
+    end: () => {},
+  };
+  const answers = new CurrentReplies(() => {
+    const question = deferred();
+    questions.push(question);
+    return question.promise;
+  }, Infinity);
+  const handler: MethodHandler = {
+    kind: 'bidi',
+    handle: (one) => (one.onMessage = (message) => void handled.push(message.toString('latin1', 0, 5))),
+  };
+  const guarded = answers.guard(new Map([[watch, handler]])).get(watch);
+  if (guarded?.kind !== 'bidi') throw new Error('a watch is a call both ways');
+  guarded.handle(call);
+  return { call, questions, handled, isPaused: () => isPaused };
+}
+
+describe('the requests of a watch call that wait', () => {
+  test('are few, and not large: the call is read on when they have been handed on', async () => {
+    for (const size of [5, 600_000]) {
+      const { call, questions, handled, isPaused } = heldCall();
+      let received = 0;
+      for (; !isPaused() && received < 2_000; received += 1) call.onMessage(Buffer.alloc(size, 'x'));
+      expect(received).toBe(size === 5 ? 1_000 : 2);
+      questions[0]?.resolve();
+      await until(() => questions.length === 2);
+      expect([handled.length, isPaused()]).toEqual([1, false]);
+      questions[1]?.resolve();
+      await until(() => handled.length === received);
+    }
+  });
+
+  test('are handed to nobody who has stopped to read, and the call is not read on either', async () => {
+    const { call, questions, handled, isPaused } = heldCall();
+    for (const text of ['one', 'two', 'three']) call.onMessage(Buffer.from(text));
+    call.pause();
+    questions[0]?.resolve();
+    await questions[0]?.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([handled, isPaused()]).toEqual([[], true]);
+    call.resume();
+    expect([handled, isPaused()]).toEqual([['one'], false]);
+    questions[1]?.resolve();
+    await until(() => handled.length === 3);
   });
 });

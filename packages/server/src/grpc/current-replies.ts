@@ -14,8 +14,9 @@ const watchPath = '/etcdserverpb.Watch/Watch';
 /** So often a reply waits to be no older than its call: an operator wants to know of this server in an outage too. */
 const patienceTicks = 5;
 const patienceTickMs = 100;
-/** Requests of one Watch call that wait; beyond it the call is not read on. */
+/** Requests of one Watch call that wait, and their bytes; beyond either the call is not read on. */
 const maxHeldRequests = 1_000;
+const maxHeldBytes = 1024 * 1024;
 
 /**
  * Where several servers answer from memories of their own, a reply could name a revision that is older than one that
@@ -47,8 +48,9 @@ export class CurrentReplies {
       return {
         kind: 'bidi',
         handle: (call) => {
+          const held = new HeldRequests(call, () => this.#caughtUp());
           handler.handle(call);
-          new HeldRequests(call, () => this.#caughtUp()).install();
+          held.install();
         },
       };
     }
@@ -83,66 +85,102 @@ export class CurrentReplies {
   }
 }
 
-/** The requests of one call, each held until the state here is no older than its arrival, and handed on in order. */
+/**
+ * The requests of one call, each held until the state here is no older than its arrival, and handed on in order. Two may
+ * stop the reading of the call: its handler, which is then handed nothing either, and whoever holds its requests.
+ */
 class HeldRequests {
   readonly #call: DuplexCall;
   readonly #caughtUp: () => Promise<void> | undefined;
-  readonly #handle: (message: Buffer) => void;
+  readonly #pauseCall: () => void;
+  readonly #resumeCall: () => void;
+  #handle: (message: Buffer) => void = () => {};
   #held: Buffer[] = [];
+  #heldBytes = 0;
+  /** How many of them, from the first on, the state is no older than. */
+  #ready = 0;
   #isWaiting = false;
+  #isHandingOn = false;
+  #isPausedByHandler = false;
   #isOver = false;
 
+  /** Before the handler has the call. */
   constructor(call: DuplexCall, caughtUp: () => Promise<void> | undefined) {
     this.#call = call;
     this.#caughtUp = caughtUp;
-    this.#handle = call.onMessage;
+    this.#pauseCall = call.pause.bind(call);
+    this.#resumeCall = call.resume.bind(call);
+    call.pause = () => {
+      this.#isPausedByHandler = true;
+      this.#pauseCall();
+    };
+    call.resume = () => {
+      this.#isPausedByHandler = false;
+      this.#flush();
+    };
   }
 
+  /** When the handler has the call. */
   install(): void {
-    const closed = this.#call.onClose;
-    this.#call.onMessage = (message) => this.#receive(message);
-    this.#call.onClose = () => {
+    const call = this.#call;
+    const closed = call.onClose;
+    this.#handle = call.onMessage;
+    call.onMessage = (message) => this.#receive(message);
+    call.onClose = () => {
       this.#isOver = true;
       this.#held = [];
       closed();
     };
   }
 
+  get #isFull(): boolean {
+    return this.#held.length >= maxHeldRequests || this.#heldBytes >= maxHeldBytes;
+  }
+
   #receive(message: Buffer): void {
     // The bytes are lent for this turn only.
     this.#held.push(Buffer.from(message));
-    if (this.#held.length >= maxHeldRequests) this.#call.pause();
-    if (!this.#isWaiting) this.#flush();
+    this.#heldBytes += message.length;
+    if (this.#isFull) this.#pauseCall();
+    this.#flush();
   }
 
   #flush(): void {
-    while (this.#held.length > 0) {
-      const requests = this.#held.length;
-      const caughtUp = this.#caughtUp();
-      if (caughtUp !== undefined) {
-        this.#isWaiting = true;
-        void caughtUp.then(() => {
-          this.#isWaiting = false;
-          this.#handOn(requests);
-          this.#flush();
-        });
-        return;
-      }
-      this.#handOn(requests);
-    }
+    if (this.#isHandingOn) return;
+    this.#isHandingOn = true;
+    while (!this.#isWaiting && !this.#isPausedByHandler && !this.#isOver && this.#held.length > 0) this.#step();
+    this.#isHandingOn = false;
+    if (!this.#isFull && !this.#isPausedByHandler && !this.#isOver) this.#resumeCall();
   }
 
-  /** Those that had come when the question was asked; what came later waits for the next. */
-  #handOn(requests: number): void {
-    const wasFull = this.#held.length >= maxHeldRequests;
-    for (const request of this.#held.splice(0, requests)) {
-      if (this.#isOver) return;
-      try {
-        this.#handle(request);
-      } catch (error) {
-        this.#call.end(statusOf(error) ?? new GrpcStatus(GrpcCode.internal, 'the request could not be handled'));
-      }
+  /** Hands one on that is ready, or asks for all that are there: what comes later waits for the next question. */
+  #step(): void {
+    if (this.#ready > 0) {
+      this.#handOn();
+      return;
     }
-    if (wasFull && !this.#isOver) this.#call.resume();
+    const requests = this.#held.length;
+    const caughtUp = this.#caughtUp();
+    if (caughtUp === undefined) {
+      this.#ready = requests;
+      return;
+    }
+    this.#isWaiting = true;
+    void caughtUp.then(() => {
+      this.#isWaiting = false;
+      this.#ready = requests;
+      this.#flush();
+    });
+  }
+
+  #handOn(): void {
+    const request = this.#held.shift() as Buffer;
+    this.#ready -= 1;
+    this.#heldBytes -= request.length;
+    try {
+      this.#handle(request);
+    } catch (error) {
+      this.#call.end(statusOf(error) ?? new GrpcStatus(GrpcCode.internal, 'the request could not be handled'));
+    }
   }
 }
