@@ -12,6 +12,7 @@ class RenewalStream {
   readonly answers: number[] = [];
   readonly asked: ((ttlMs: number) => void)[] = [];
   status: GrpcStatus | undefined;
+  isPaused = false;
   readonly #call: DuplexCall;
 
   constructor() {
@@ -26,8 +27,8 @@ class RenewalStream {
       onHalfClose: () => {},
       onDrain: () => {},
       onClose: () => {},
-      pause: () => {},
-      resume: () => {},
+      pause: () => (this.isPaused = true),
+      resume: () => (this.isPaused = false),
       end: (status) => (this.status = status),
       send: (framed) => {
         const reply = decodeMessage(etcdserverpb.LeaseKeepAliveResponseSchema, framed.subarray(5));
@@ -84,4 +85,18 @@ test('a renewal shares no answer to one that was asked before it on its stream, 
   await stream.answer(0);
   expect(stream.answers).toEqual([5_000, 0, 0]);
   expect(stream.status?.code).toBe(0);
+});
+
+test('a stream whose requests wait is not read on, be they for many leases or for one', async () => {
+  for (const leases of [1n, 1_000_000n]) {
+    const stream = new RenewalStream();
+    let requests = 0n;
+    while (!stream.isPaused && requests < 1_000_000n) stream.renew((requests += 1n) % leases);
+    expect(requests).toBe(10_000n);
+    if (leases > 1n) continue;
+    await stream.answer(5_000);
+    expect([stream.answers.length, stream.isPaused]).toEqual([1, false]);
+    await stream.answer(5_000);
+    expect([stream.answers.length, stream.isPaused]).toEqual([10_000, false]);
+  }
 });

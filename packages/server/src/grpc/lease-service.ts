@@ -32,7 +32,7 @@ export interface LeaseServiceOptions {
 
 /** A grant that gives whole seconds has at least this, since 0 seconds would mean that the lease is gone. */
 const minSecondsTtlMs = 1_000;
-/** Renewals of one stream that wait for the log; beyond it the stream is not read on. */
+/** Requests of one stream that wait for the log or the leader; beyond it the stream is not read on. */
 const maxWaitingRenewals = 10_000;
 
 /**
@@ -73,6 +73,8 @@ export class LeaseService {
   keepAlive(call: DuplexCall): void {
     /** For each lease that is asked about: how many requests came behind the question. */
     const waiting = new Map<bigint, number>();
+    /** The questions and the requests behind them. */
+    let unanswered = 0;
     let halfClosed = false;
     let open = true;
     const endWhenDone = (): void => {
@@ -88,14 +90,16 @@ export class LeaseService {
       const outcome = this.#options.desk.renew(id);
       if (typeof outcome === 'number') return answer(id, outcome, count);
       waiting.set(id, 0);
+      unanswered += count;
       outcome.then(
         (ttlMs) => {
           const later = waiting.get(id) ?? 0;
           waiting.delete(id);
+          unanswered -= count + later;
           if (!open) return;
           let room = answer(id, ttlMs, count);
           if (later > 0) room = ask(id, later);
-          if (room && waiting.size < maxWaitingRenewals) call.resume();
+          if (room && unanswered < maxWaitingRenewals) call.resume();
           endWhenDone();
         },
         (error: unknown) => {
@@ -103,7 +107,7 @@ export class LeaseService {
           if (open) call.end(statusOf(error) ?? statusNamed('Timeout'));
         },
       );
-      return waiting.size < maxWaitingRenewals;
+      return unanswered < maxWaitingRenewals;
     };
     call.onClose = () => (open = false);
     call.onHalfClose = () => {
@@ -116,8 +120,13 @@ export class LeaseService {
       const later = waiting.get(id);
       // What came behind a question has one of its own, all together: the lease may have been granted or revoked in
       // between, and its holder been told so.
-      if (later !== undefined) waiting.set(id, later + 1);
-      else if (!ask(id, 1)) call.pause();
+      if (later === undefined) {
+        if (!ask(id, 1)) call.pause();
+        return;
+      }
+      waiting.set(id, later + 1);
+      unanswered += 1;
+      if (unanswered >= maxWaitingRenewals) call.pause();
     };
   }
 
