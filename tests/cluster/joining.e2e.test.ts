@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { Cluster } from './cluster.ts';
+import type { ClusterMember } from './cluster-member.ts';
 
 const nameTaken = /a server of the same name is running/;
 
@@ -57,5 +58,25 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
     expect(cluster.members).toEqual([member]);
     expect(await idsOf('twin')).toEqual([id]);
     expect(await member.put('a', '1')).toBe(2);
+  });
+});
+
+describe.skipIf(!hasPostgres())('a server that is removed from the members while it leads', limits, () => {
+  test('can be reached by those that come later', async () => {
+    const database = await PostgresCluster.create();
+    const options = ['s1', 's2'].map((name) => ({ name, engine: database.url() }));
+    const cluster = await Cluster.start(options);
+    try {
+      const leader = await cluster.leader();
+      const [follower] = (await cluster.followers()) as [ClusterMember];
+      const { header } = await leader.maintenance.status({});
+      await follower.cluster.memberRemove({ ID: header?.memberId ?? 0n });
+      const later = await cluster.join({ name: 's3', engine: database.url() });
+      expect(await later.put('a', '1')).toBe(2);
+      expect(await cluster.leader()).toBe(leader);
+    } finally {
+      await cluster.stop();
+      await database.dispose();
+    }
   });
 });

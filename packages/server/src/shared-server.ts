@@ -24,6 +24,7 @@ import { PeerService } from './peer/peer-service.ts';
 import { AutoCompactor } from './replica/auto-compactor.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import { ensureCluster } from './replica/ensure-cluster.ts';
+import { ProposalError } from './replica/proposal-error.ts';
 import { SharedReplica } from './replica/shared-replica.ts';
 import type { RunningServer } from './server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
@@ -55,6 +56,8 @@ export class SharedServer implements RunningServer {
   #door: FrontDoor | undefined;
   #autoCompactor: AutoCompactor | undefined;
   #closing: Promise<void> | undefined;
+  /** Known once this server is a member. */
+  #memberId: bigint | undefined;
   #urls: readonly string[] = [];
 
   /** Takes over the engine: it is closed with the server. */
@@ -105,6 +108,7 @@ export class SharedServer implements RunningServer {
       this.#register(replica, identity.memberId),
       this.failed.then((error) => Promise.reject(error)),
     ]);
+    this.#memberId = identity.memberId;
     this.#autoCompact(replica);
   }
 
@@ -237,6 +241,17 @@ export class SharedServer implements RunningServer {
     if (applied.lastRevision >= applied.firstRevision) this.#door?.watch.revisionAdvanced();
     const kind = entry.commands[0]?.kind;
     if (kind === 'claim' || entry.commands.some((command) => command.kind === 'registerMember')) this.#finder?.look();
+    if (kind === 'claim' || entry.commands.some((command) => command.kind === 'removeMember')) this.#registerAnew();
+  }
+
+  /** Nobody would find a leader that is no member: one that was removed while it runs registers anew. */
+  #registerAnew(): void {
+    const [id, replica] = [this.#memberId, this.#replica];
+    if (id === undefined || replica?.leading !== true) return;
+    this.#register(replica, id).catch((error: unknown) => {
+      // Without an outcome the next leader is as well known as this one was; a name that is taken is another's.
+      if (error instanceof Error && !(error instanceof ProposalError)) this.#fail(error);
+    });
   }
 
   /** Watches go on in the history that the snapshot holds; those that need what it does not hold end as compacted. */

@@ -86,8 +86,8 @@ export class CurrentReplies {
 }
 
 /**
- * The requests of one call, each held until the state here is no older than its arrival, and handed on in order. Two may
- * stop the reading of the call: its handler, which is then handed nothing either, and whoever holds its requests.
+ * The requests of one call, each held until the state here is no older than its arrival, and handed on in order. The
+ * reading of the call is stopped where too many are held, and by its handler, which is then handed none of them.
  */
 class HeldRequests {
   readonly #call: DuplexCall;

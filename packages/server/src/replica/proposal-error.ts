@@ -15,7 +15,7 @@ export class ProposalError extends Error {
   readonly reason: string | undefined;
 
   constructor(code: ProposalErrorCode, message: string, reason?: string) {
-    super(message);
+    super(reason === undefined ? message : `${message}: ${reason}`);
     this.name = 'ProposalError';
     this.code = code;
     this.reason = reason;
