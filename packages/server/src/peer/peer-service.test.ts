@@ -159,6 +159,18 @@ describe('a stream between servers', () => {
     expect(server.logged).toEqual([]);
   });
 
+  test('is not kept from anybody who knows the secret by those who say nothing', async () => {
+    const server = await start();
+    const { secret } = server.replica.state;
+    const crowd = Array.from({ length: 64 }, () => new Stranger(server));
+    await Promise.all(crowd.map((stranger) => stranger.hello(server)));
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server);
+    follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
+    await follower.welcomed();
+    expect(await Promise.race(crowd.map((stranger) => stranger.ended()))).toMatchObject({ code: 8 });
+  });
+
   test('is ended from the side of the follower when the leader does not know the secret', async () => {
     const server = await start();
     const { clusterId, epoch, secret } = server.replica.state;

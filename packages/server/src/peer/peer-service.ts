@@ -25,7 +25,7 @@ const lookIntervalMs = 1_000;
 const maxSilentLooks = 3;
 /** A look falls between two words of a follower that is well as often as not. */
 const maxLooksOfTheLiving = 1;
-/** Streams that have not yet proved that they know the secret; more are turned away. */
+/** Streams that have not yet proved that they know the secret; with more of them the oldest is turned away. */
 const maxStrangers = 64;
 
 const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
@@ -56,11 +56,12 @@ export class PeerService {
   }
 
   handle(call: DuplexCall): void {
-    if (this.#links.size - this.#welcome().length >= maxStrangers) {
-      call.end(
+    const strangers = [...this.#links].filter(({ welcome }) => !welcome);
+    if (strangers.length >= maxStrangers) {
+      // Whoever knows the secret has said so in a moment: the one that came first has had the longest time for it.
+      strangers[0]?.end(
         new GrpcStatus(GrpcCode.resourceExhausted, 'too many streams from other servers have not said who they are'),
       );
-      return;
     }
     const { leaderId, replica, renew, answer } = this.#options;
     const link = new FollowerLink(call, {
