@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Applied, Entry, StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/protocol';
 import type { ServerConfig } from './config/server-config.ts';
@@ -7,7 +8,7 @@ import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
 import type { Identity } from './grpc/identity.ts';
 import { MembershipService } from './grpc/membership-service.ts';
-import { statusNamed, statusOf, timedOut } from './grpc/status-of.ts';
+import { statusNamed } from './grpc/status-of.ts';
 import type { MethodHandler } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
@@ -18,6 +19,7 @@ import { systemClock } from './leadership/system-clock.ts';
 import type { Logger } from './logging/logger.ts';
 import { ClusterReach } from './peer/cluster-reach.ts';
 import { ForwardingDesk } from './peer/forwarding-desk.ts';
+import { LeaderCalls } from './peer/leader-calls.ts';
 import { LeaderFinder, leaderName, memberOfLeader } from './peer/leader-finder.ts';
 import { nameTakenText } from './peer/name-taken-text.ts';
 import { PeerService } from './peer/peer-service.ts';
@@ -30,7 +32,9 @@ import type { RunningServer } from './server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
 /** How long streams may take to end when the server closes. */
-const closeGraceMs = 4_000;
+const closeGraceMs = 3_500;
+/** How long a leader that stops waits until another can lead. */
+const handOnMs = 500;
 /** As long as etcd lets a request wait for an outcome: 5 s and two election timeouts. */
 const requestTimeoutMs = 7_000;
 /** How long a leader may act for leases by itself after an append of its own. */
@@ -136,15 +140,28 @@ export class SharedServer implements RunningServer {
     const stopping = new Error('the server is stopping');
     this.#autoCompactor?.stop();
     this.#monitor?.stop();
+    await this.#handOn();
     this.#desk?.stop();
     this.#door?.watch.close(statusNamed('Stopped'));
     this.#peers?.stop();
-    this.#finder?.stop();
     await this.#door?.transport.close({ graceMs: closeGraceMs });
+    // Until here what clients still wait for may be answered by the leader.
+    this.#finder?.stop();
     this.#leadership?.stop(stopping);
     await this.#replica?.stop();
     this.#metrics?.close();
     await this.#engine.close();
+  }
+
+  /**
+   * Before a leader shuts its door, it ceases to act for leases, whose holders would not reach it, and names another
+   * that may lead at once: the one that is linked and has applied most of the log.
+   */
+  async #handOn(): Promise<void> {
+    const [next] = [...(this.#peers?.peers ?? [])].sort((a, b) => b.appliedIndex - a.appliedIndex);
+    // However that comes out, this server does not lead any more.
+    const left = this.#leadership?.leave(next?.memberId).catch(() => undefined);
+    await Promise.race([left, delay(handOnMs, undefined, { ref: false })]);
   }
 
   async #openReplica(): Promise<SharedReplica> {
@@ -296,6 +313,13 @@ export class SharedServer implements RunningServer {
     });
     this.#peers = peers;
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
+    const leaderCalls = new LeaderCalls({
+      replica,
+      connection: () => this.#finder?.connection,
+      problem: () => reach.problem,
+      monotonicMs: () => systemClock.monotonicMs(),
+      timeoutMs: requestTimeoutMs,
+    });
     const membership = new MembershipService({
       replica,
       identity,
@@ -312,7 +336,7 @@ export class SharedServer implements RunningServer {
       keeper,
       reach,
       leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
-      leaderOnly: (path, request, local) => this.#onLeader(replica, path, request, local),
+      leaderOnly: (path, request, local) => leaderCalls.answer(path, request, local),
       ownRoutes: new Map([...membership.routes, ['/tenure.peer.v1.Peer/Link', link]]),
       onHttp1: createHttpHandler({
         health: {
@@ -326,34 +350,6 @@ export class SharedServer implements RunningServer {
         versions: { etcd: etcdVersion, tenure: tenureVersion },
       }),
     });
-  }
-
-  /**
-   * What only the leader's clock can answer: here, after a barrier, or by asking the leader; again while the lead
-   * changes.
-   */
-  async #onLeader(
-    replica: SharedReplica,
-    path: string,
-    request: Buffer,
-    local: () => Buffer | Promise<Buffer>,
-  ): Promise<Buffer> {
-    const untilMs = systemClock.monotonicMs() + requestTimeoutMs;
-    for (;;) {
-      try {
-        if (replica.leading) {
-          await replica.barrier();
-          return await local();
-        }
-        const connection = this.#finder?.connection;
-        if (connection !== undefined) return await connection.call(path, request);
-      } catch (error) {
-        const status = statusOf(error);
-        if (status === undefined || status.code !== statusNamed('NoLeader').code) throw error;
-      }
-      if (systemClock.monotonicMs() >= untilMs) throw timedOut(this.#reach?.problem);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
   }
 
   async #register(replica: SharedReplica, id: bigint): Promise<void> {

@@ -196,6 +196,17 @@ export class SharedLeadership {
     }
   }
 
+  /**
+   * To be called before this server shuts its door: it claims no more, and ceases to act for leases, since the renewals
+   * of their holders do not reach it from then on. Hands the lead on to `successor`; without one it goes on to append.
+   */
+  async leave(successor: bigint | undefined): Promise<void> {
+    this.#stopped = true;
+    this.#election.stop();
+    if (successor === undefined) this.#term?.resign(new Error('the server is stopping'));
+    else if (this.#term !== undefined) await this.resign(successor);
+  }
+
   stop(reason: Error): void {
     this.#stopped = true;
     this.#election.stop();
@@ -226,6 +237,10 @@ export class SharedLeadership {
     try {
       const outcome = await port().claim({ leader: leaderId, rightMs });
       if (outcome !== 'leads' || this.#term === undefined) return;
+      if (this.#stopped) {
+        port().stepDown();
+        return;
+      }
       this.#term.begin(onFailed);
       onChange(true);
     } catch (error) {
