@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -178,6 +180,31 @@ describe('the end', () => {
     expect((await watch.done).code).toBe(3);
     expect((await keepAlive.done).code).toBe(3);
     silent.destroy();
+  });
+
+  test('takes no lease from a client that cannot renew it any more', async () => {
+    const folder = newFolder();
+    const server = serve(['--data-dir', folder, ...anyPort]);
+    const client = await sandbox.clientOf(server);
+    const [url = ''] = await server.ready();
+    const session = connectHttp2(url);
+    session.on('error', () => undefined);
+    await once(session, 'connect');
+    const call = session.request({
+      ':method': 'POST',
+      ':path': '/etcdserverpb.KV/Put',
+      'content-type': 'application/grpc',
+    });
+    call.on('error', () => undefined);
+    // The server waits for the end of this call for as long as for any.
+    call.write(Buffer.alloc(3));
+    await client('lease', 'grant', '3', '--id', 'a1');
+    const beganMs = performance.now();
+    expect((await server.end('SIGTERM')).code).toBe(0);
+    expect(performance.now() - beganMs).toBeGreaterThan(3_000);
+    session.destroy();
+    const again = await sandbox.clientOf(serve(['--data-dir', folder, ...anyPort]));
+    expect((await again('lease', 'timetolive', 'a1')).out).toContain('granted with TTL(3s)');
   });
 
   test('a second signal ends it at once', async () => {

@@ -114,8 +114,10 @@ class Server implements RunningServer {
   async #close(): Promise<void> {
     this.#autoCompactor?.stop();
     this.#watch?.close(statusNamed('Stopped'));
-    await this.#transport?.close({ graceMs: closeGraceMs });
+    const shut = this.#transport?.close({ graceMs: closeGraceMs });
+    // No renewal is read from here on, however long some calls still take: so no lease may expire either.
     this.#leadership?.stop(new Error('the server is stopping'));
+    await shut;
     await this.#replica?.stop();
     this.#metrics?.close();
     await this.#engine?.close();
