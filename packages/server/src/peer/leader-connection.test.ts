@@ -1,5 +1,8 @@
 import type { Command } from '@tenure/core';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
+import { startTestServer } from '../grpc/transport/testing/test-server.ts';
+import type { MethodHandler } from '../grpc/transport/transport.ts';
 import { encodeCommand } from '../replica/command-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
@@ -75,6 +78,36 @@ describe('what a follower hands to the leader in one turn', () => {
       expect({ ended: told.ended, keys: server.replica.state.keyCount, renewed: told.renewed.size }).toEqual(done);
     }, patience);
   });
+});
+
+test('nobody can say that a name is taken before a proof that it is the leader', async () => {
+  const taken = new GrpcStatus(GrpcCode.alreadyExists, 'a server of the same name is running');
+  const link: MethodHandler = { kind: 'bidi', handle: (call) => call.end(taken) };
+  const { transport, port } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link });
+  cleanups.push(() => transport.close({ graceMs: 200 }));
+  const { code, details } = await new Promise<{ code: number; details: string }>((resolve) => {
+    const connection = new LeaderConnection({
+      address: `127.0.0.1:${port}`,
+      epoch: 1,
+      memberId: 2n,
+      run: 5,
+      leader: '1/1',
+      clusterId: 1n,
+      secret: 'known to the servers',
+      appliedIndex: () => 0,
+      onWelcome: () => {},
+      onRenewed: () => {},
+      onRenewalRefused: () => {},
+      onReturned: () => {},
+      onRefused: () => {},
+      onAppended: () => {},
+      onView: () => {},
+      onClosed: (_, status) => resolve(status),
+    });
+    cleanups.push(() => connection.close());
+  });
+  expect(code).toBe(GrpcCode.unavailable);
+  expect(details).toBe(taken.message);
 });
 
 describe('what the leader does not take', () => {

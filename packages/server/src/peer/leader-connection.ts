@@ -245,7 +245,9 @@ export class LeaderConnection implements LeaderLink {
     for (const { reject } of [...this.#questions.values(), ...this.#calls.values()]) reject(lost);
     this.#questions.clear();
     this.#calls.clear();
-    this.#options.onClosed(this, { ...status, details });
+    // Before its proof anybody may be at that address, and could say that this server must not run.
+    const code = this.#isProved ? status.code : grpc.status.UNAVAILABLE;
+    this.#options.onClosed(this, { ...status, code, details });
   }
 }
 
