@@ -114,7 +114,9 @@ export class LeaseService {
       halfClosed = true;
       endWhenDone();
     };
-    call.onDrain = () => call.resume();
+    call.onDrain = () => {
+      if (unanswered < maxWaitingRenewals) call.resume();
+    };
     call.onMessage = (message) => {
       const id = leaseIdOf(message);
       const later = waiting.get(id);
