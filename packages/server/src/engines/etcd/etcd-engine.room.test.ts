@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
+import { EngineError } from '../engine-error.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, readBehind, readSnapshot, texts } from '../testing/engine-case.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
@@ -168,8 +169,18 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
       await startSmall();
       const log = await logs.open(small.endpoint, '/full', { quotaBytes });
       let at = logStart;
+      // On a busy machine an append may run out of time long before: the next one begins where the log then ends.
+      const isLate = (error: unknown): boolean =>
+        error instanceof EngineError && /Deadline exceeded/.test(error.message);
       const filling = async (): Promise<void> => {
-        for (let number = 0; number < 600; number++) at = await log.append(entries(1, mib), at);
+        for (let number = 0, late = 0; number < 600; number++) {
+          try {
+            at = await log.append(entries(1, mib), at);
+          } catch (error) {
+            if (!isLate(error) || (late += 1) > 10) throw error;
+            at = await log.tail();
+          }
+        }
       };
       await assert.rejects(filling(), {
         name: 'EngineError',
