@@ -55,8 +55,18 @@ export function openingRefused(error: unknown): EngineError {
   const isPermanent = causes.length > 0 && causes.every(isForGood);
   const message = `the log in PostgreSQL cannot be opened: ${describeFailure(error)}`;
   const isSilent = causes.every((cause) => sqlStateOf(cause) === undefined) && !isPermanent;
-  const help = isSilent ? '; start the database, or give its right address with --engine' : '';
+  const help = isSilent ? `; ${[error, ...causes].some(isUnfinished) ? letItFinish : startIt}` : '';
   return new EngineError(isPermanent ? 'unusable' : 'unavailable', message + help, { cause: error });
+}
+
+const startIt = 'start the database, or give its right address with --engine';
+const letItFinish =
+  'it takes connections and does not finish what it is asked: it is overloaded, or its commits wait for a standby ' +
+  'that is not there (synchronous_standby_names)';
+
+/** The words of `postgres-session.ts` for a statement; those for a connection are the driver's. */
+function isUnfinished(cause: unknown): boolean {
+  return cause instanceof Error && cause.message.includes('did not answer within');
 }
 
 /** The errors that an error stands for, of several hosts perhaps. */
