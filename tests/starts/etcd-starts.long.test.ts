@@ -93,7 +93,7 @@ describe.skipIf(!hasEtcd())('tenure serve on an etcd that asks who one is', () =
 
   test('because of the user or the password, which it does not repeat, or of too few rights', async () => {
     const refused = (who: string): Promise<string> => refusedStart({ engine: `etcd://${who}${etcd.endpoint}/guarded` });
-    expect(await refused('')).toMatch(/etcd asks for a user and a password: .*etcd:\/\/user:password@/);
+    expect(await refused('')).toMatch(/etcd asks for a user and a password: .*--engine-user.*TENURE_ENGINE_PASSWORD/);
     const message = await refused('ada:wrong-one@');
     expect(message).toMatch(/authentication failed.*give the right user and password/);
     expect(message).not.toContain('wrong-one');

@@ -51,7 +51,7 @@ describe.skipIf(!hasEtcd())('a log in an etcd that asks who one is', () => {
         code: 'unusable',
         message,
       });
-    await refused('/guarded', undefined, /give both/);
+    await refused('/guarded', undefined, /give --engine-user/);
     await refused('/guarded', { ...ada, password: 'wrong' }, /give the right user and password/);
     await refused('/other', ada, /role grant-permission ROLE readwrite \/other\/ --prefix=true/);
     await refused('/guarded', bob, /role grant-permission ROLE readwrite \/guarded\/ --prefix=true/);

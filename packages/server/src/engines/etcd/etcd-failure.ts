@@ -60,7 +60,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['etcdserver: request is too large', 'start etcd with its default --max-request-bytes (1.5 MiB) or more'],
   [
     'etcdserver: user name is empty',
-    'etcd asks for a user and a password: give both in the address, as etcd://user:password@host:port/prefix',
+    'etcd asks for a user and a password: give --engine-user, and TENURE_ENGINE_PASSWORD or --engine-password-file',
   ],
   ['etcdserver: authentication failed, invalid user ID or password', 'give the right user and password'],
 ]);
