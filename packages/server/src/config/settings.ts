@@ -118,7 +118,9 @@ export const settings = {
     group: 'Leases',
     value: 'DURATION',
     fallback: '1000ms',
-    help: 'On a shared log: how long a server hears no leader before it claims. A plain number: milliseconds.',
+    help:
+      'On a shared log: how long a server hears no leader before it claims; never less than 1000ms, since the last ' +
+      'leader may act until then. A plain number: milliseconds.',
     parse: (text: string) => durationMs({ minMs: 100, maxMs: 60_000 })(/^\d+$/.test(text) ? `${text}ms` : text),
   }),
   engineSchema: setting({
