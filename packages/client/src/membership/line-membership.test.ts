@@ -123,7 +123,7 @@ describe('membership', () => {
     for (const isActive of [true, false]) {
       const outcome = leases.membership('group', { eligible: () => isActive }).catch((error: unknown) => error);
       await leases.clock.advance(10_000);
-      assert.ok((await Promise.race([outcome, undefined])) instanceof BackendError);
+      assert.ok((await Promise.race([outcome, Promise.resolve()])) instanceof BackendError);
     }
     heal();
     const looking = await leases.membership('group', { eligible: () => false });
