@@ -34,6 +34,8 @@ describe('the address of a PostgreSQL engine', () => {
     'mysql://u:secret@h/db': /form/,
     'u:secret@h/db': /form/,
     'postgres://u:secret@h/db?target_session_attrs=standby': /target_session_attrs=standby.*read-write/,
+    'postgres://u:secret@h/db?sslmod=require': /no option 'sslmod'; for TLS/,
+    'postgres://u:secret@h/db?sslmode=on': /sslmode='on' is none of .*verify-full/,
     'postgres://u:secret@h:port/db': /'h:port' is no host/,
     'postgres://u:secret@h:70000/db': /'70000' is no port/,
     'postgres://u:secret@a%zz/db': /%/,

@@ -17,6 +17,13 @@ const shape = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.
 /** What asks for the primary, which is the only server that a log can be kept on. */
 const primaryAttributes = new Set(['read-write', 'primary', 'any']);
 const defaultPort = '5432';
+/** What the driver heeds, and what it can do without; any other name may be a slip, such as one that leaves TLS off. */
+const knownOptions = new Set([
+  ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'options'],
+  ...['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat'],
+  ...['client_encoding', 'connect_timeout', 'keepalives', 'channel_binding', 'gssencmode'],
+]);
+const sslModes = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']);
 
 /**
  * Reads `postgres://user:password@host:port,host:port/database?options`. Throws EngineError `unusable` when it is none,
@@ -32,6 +39,7 @@ export function parsePostgresAddress(url: string): PostgresAddress {
     throw unusable(`target_session_attrs=${attributes} asks for a standby; the log is kept on the primary: read-write`);
   }
   options.delete('target_session_attrs');
+  checkOptions(options);
   const hosts = hostsOf(hostList, options);
   for (const name of ['host', 'port']) options.delete(name);
   const user = userOf(credentials);
@@ -48,6 +56,16 @@ export function parsePostgresAddress(url: string): PostgresAddress {
       return { name: `${host}:${port}`, url: `postgres://${place}/${path}${behind}` };
     }),
   };
+}
+
+function checkOptions(options: URLSearchParams): void {
+  for (const name of options.keys()) {
+    if (!knownOptions.has(name)) throw unusable(`it has no option '${name}'; for TLS there are ssl and sslmode`);
+  }
+  const mode = options.get('sslmode');
+  if (mode !== null && !sslModes.has(mode)) {
+    throw unusable(`sslmode='${mode}' is none of ${[...sslModes].join(', ')}`);
+  }
 }
 
 function hostsOf(list: string, options: URLSearchParams): { host: string; port: string }[] {
