@@ -150,6 +150,20 @@ describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB
       }
     });
 
+    test('when nothing is committed by itself: a renewal that was answered would be undone', async () => {
+      const pool = mysql.createPool(server.options('again'));
+      pool.pool.on('connection', (connection) => void connection.query('SET autocommit = 0'));
+      const backend = mysqlBackend({ pool });
+      for (const call of [
+        () => backend.enter(claim('job'), { onlyIfHolds: false, signal }),
+        () => backend.renew([{ name: 'job', id: 'id', ticket: 1n, ttlMs: 1_000 }], signal),
+        () => backend.migrate(),
+      ]) {
+        await assert.rejects(call(), { backendCode: 'misconfigured', message: /autocommit/ });
+      }
+      await pool.end();
+    });
+
     test('when the pool was ended', async () => {
       const pool = mysql.createPool(server.options('again'));
       await pool.end();

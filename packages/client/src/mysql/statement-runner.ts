@@ -10,11 +10,13 @@ const deadlockRetriesMax = 10;
 const retryPauseMs = 10;
 /** A connection whose caller has gone is kept when the answer comes within this time, and closed otherwise. */
 const abandonedGraceMs = 1_000;
+const noAutocommit = 'the connections of the pool need autocommit = 1: each statement is a transaction of its own';
 
 /** Lends connections of the pool for a statement or a few, and takes them back in order. */
 export class StatementRunner {
   readonly #pool: MysqlPool;
   readonly #closed = new AbortController();
+  #isChecked = false;
 
   constructor(pool: MysqlPool) {
     this.#pool = pool;
@@ -53,6 +55,7 @@ export class StatementRunner {
     };
     const forget = [onAbort(signal, abandon), onAbort(this.#closed.signal, abandon)];
     try {
+      await this.#check(connection);
       const result = await work(connection);
       giveBack(true);
       return result;
@@ -65,6 +68,15 @@ export class StatementRunner {
       clearTimeout(timer);
       for (const one of forget) one();
     }
+  }
+
+  /** Once, since all connections of a pool are made alike. */
+  async #check(connection: MysqlConnection): Promise<void> {
+    if (this.#isChecked) return;
+    const rows = await send(connection, 'SELECT @@autocommit AS is_on');
+    const [row] = rows as readonly { readonly is_on?: unknown }[];
+    if (Number(row?.is_on) === 0) throw new BackendError('mysql', 'misconfigured', noAutocommit);
+    this.#isChecked = true;
   }
 }
 
