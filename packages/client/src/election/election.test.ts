@@ -169,4 +169,28 @@ describe('an election', () => {
     await clock.advance(0);
     assert.equal((await waiting).isHeld(), true);
   });
+
+  test('asks nobody any more whether it is eligible once the leadership has ended, however soon that was', async () => {
+    const { clock, open } = world();
+    let asked = 0;
+    const eligible = (): boolean => ++asked > 0;
+    const leases = open('one');
+    const leadership = await leases.election('main', { eligible }).campaign('one');
+    await clock.advance(5_000);
+    assert.ok(asked > 5);
+    await leadership.resign();
+    const before = asked;
+    await clock.advance(5_000);
+    assert.equal(asked, before);
+    // As a listener may, in the middle of things.
+    leases.addListener({
+      afterAcquire: (hold) => (hold as unknown as { lose(reason: string): void }).lose('revoked'),
+    });
+    const lost = await leases.election('main', { eligible }).campaign('one');
+    assert.equal(lost.isHeld(), false);
+    await clock.advance(1_000);
+    const after = asked;
+    await clock.advance(5_000);
+    assert.equal(asked, after);
+  });
 });

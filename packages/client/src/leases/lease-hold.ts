@@ -56,6 +56,7 @@ export class LeaseHold implements Hold, PlaceObserver {
   readonly #onEnded: (() => void)[] = [];
   #state: HoldState = 'held';
   #loss: LeaseLostError | undefined;
+  #hasEnded = false;
   #inquest: Promise<void> | undefined;
   #releasing: Promise<boolean> | undefined;
 
@@ -138,9 +139,10 @@ export class LeaseHold implements Hold, PlaceObserver {
     this.#end();
   }
 
-  /** Calls back once, when it has been lost or its release is over. */
+  /** Calls back once, when it has been lost or its release is over; at once if that is so. */
   onEnded(callback: () => void): void {
-    this.#onEnded.push(callback);
+    if (this.#hasEnded) callback();
+    else this.#onEnded.push(callback);
   }
 
   deadlineDue(): void {
@@ -203,6 +205,7 @@ export class LeaseHold implements Hold, PlaceObserver {
   }
 
   #end(): void {
+    this.#hasEnded = true;
     this.#options.onEnd(this);
     for (const callback of this.#onEnded.splice(0)) callback();
   }
