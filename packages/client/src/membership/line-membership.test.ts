@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { describe, test } from 'vitest';
 import { BackendError } from '../errors/backend-error.ts';
 import { ClosedError } from '../errors/closed-error.ts';
@@ -6,9 +7,11 @@ import { NoMembersError } from '../errors/no-members-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 import { createLeaseManager } from '../lease-manager.ts';
 import type { LeaseManager } from '../lease-manager.ts';
+import { LeaseKeeper } from '../leases/lease-keeper.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakeLeaseManager } from '../testing/fake-lease-manager.ts';
+import { joinMembership } from './line-membership.ts';
 import type { Changes } from './snapshot.ts';
 
 const ttlMs = 3_000;
@@ -141,6 +144,18 @@ describe('membership', () => {
     await assert.rejects(leases.membership('group', { metadata: { id: 1n } }), UsageError);
     await assert.rejects(leases.membership('group', { signal: AbortSignal.abort(new Error('no')) }), /^Error: no$/);
     assert.deepEqual(await backend.list('membership/group', new AbortController().signal), []);
+  });
+
+  test('leaves nothing with the manager that outlives it', async () => {
+    const { clock, backend } = world();
+    const keeper = new LeaseKeeper({ backend, clock, holder: 'one', ttlMs });
+    const listeners = (): number => getEventListeners(keeper.closed, 'abort').length;
+    const before = listeners();
+    const membership = await joinMembership(keeper, 'group');
+    assert.ok(listeners() > before);
+    await membership[Symbol.asyncDispose]();
+    assert.equal(listeners(), before);
+    await keeper.close();
   });
 
   test('ends its watches with the manager, and by their signal', async () => {

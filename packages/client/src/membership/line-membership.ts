@@ -53,6 +53,7 @@ class LineMembership implements Membership {
   readonly #events: LeaseEvents;
   /** Woken when there is another snapshot, or none will come any more. */
   readonly #watchers = new Set<() => void>();
+  readonly #forgetKeeper: () => void;
   #snapshot: Snapshot | undefined;
   #hold: LeaseHold | undefined;
   #running: Promise<unknown> | undefined;
@@ -67,7 +68,7 @@ class LineMembership implements Membership {
     this.#spot = { line: `membership/${group}`, name: group, mode: 'member', permits: 1 };
     keeper.check(this.#spot);
     keeper.checkData(memberData(this.self));
-    onAbort(keeper.closed, () => this.#end(keeper.closed.reason));
+    this.#forgetKeeper = onAbort(keeper.closed, () => this.#end(keeper.closed.reason));
   }
 
   get snapshot(): Snapshot {
@@ -115,6 +116,7 @@ class LineMembership implements Membership {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end(new ClosedError(`the membership in ${JSON.stringify(this.group)}`));
+    this.#forgetKeeper();
     await this.#hold?.[Symbol.asyncDispose]();
     await this.#running;
   }
