@@ -1,6 +1,8 @@
 import type { LineWatch } from '../backend/lease-backend.ts';
 import { LineWatches } from '../backend/line-watches.ts';
 import { onAbort } from '../time/on-abort.ts';
+import { sleep } from '../time/sleep.ts';
+import { systemClock } from '../time/system-clock.ts';
 import type { PostgresListenClient } from './postgres-pool.ts';
 
 /** Of NOTIFY, for all names: what it carries is the name that changed. */
@@ -47,7 +49,7 @@ export class NoticeListener {
     while (!this.#closed.signal.aborted) {
       const listensSinceMs = await this.#listenUntilBroken().catch(() => undefined);
       if (listensSinceMs !== undefined) pauseMs = reconnectFirstMs;
-      await this.#pause(pauseMs);
+      await sleep(systemClock, pauseMs, this.#closed.signal);
       pauseMs = Math.min(2 * pauseMs, reconnectMaxMs);
     }
   }
@@ -85,16 +87,6 @@ export class NoticeListener {
       // The end of a connection that gives no answer comes late or never, and nobody waits for it.
       void Promise.resolve(client.end()).catch(() => undefined);
     }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms).unref();
-      onAbort(this.#closed.signal, () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 }
 
