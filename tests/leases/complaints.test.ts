@@ -304,6 +304,18 @@ describe('others', () => {
     assert.ok(await leases.tryAcquire('late'));
   });
 
+  test('ShedLock #6: a wall that is set on makes the least time no shorter', async () => {
+    const { clock, open } = leaseWorld();
+    const hold = await open('one').leases.acquire('job', { ttlMs: 30_000, holdAtLeastMs: 5_000 });
+    clock.jumpWall(10_000);
+    assert.equal(await hold.release(), true);
+    await clock.advance(4_990);
+    const { leases } = open('two');
+    assert.equal(await leases.tryAcquire('job'), null);
+    await clock.advance(20);
+    assert.ok(await leases.tryAcquire('job'));
+  });
+
   test('ShedLock #6: a renewal under way does not make the least time longer', async () => {
     const { clock, open, sleep, line } = leaseWorld();
     const { leases, way } = open('one');

@@ -69,7 +69,7 @@ export class LeaseHold implements Hold, PlaceObserver {
     this.fencingToken = place.entry.ticket;
     this.ttlMs = place.ttlMs;
     this.entry = place.entry;
-    this.#acquiredAtMs = options.time.readMs();
+    this.#acquiredAtMs = options.clock.now().monotonicMs;
     place.holdBy(this, options);
     options.renewer.hold(place, place.enteredAtMs);
   }
@@ -211,13 +211,14 @@ export class LeaseHold implements Hold, PlaceObserver {
   }
 
   async #depart(options: { readonly lazy: boolean }): Promise<boolean> {
-    const { renewer, departures, time, holdAtLeastMs } = this.#options;
+    const { renewer, departures, clock, holdAtLeastMs } = this.#options;
     // A renewal under way could come after the last one and make the life longer again.
     const settled = renewer.settled(this.#place);
     renewer.remove(this.#place);
+    // Others wait at least so long, so a wall that jumps ahead counts for nothing here.
     const freeAtMs = this.#acquiredAtMs + holdAtLeastMs;
-    if (freeAtMs > time.readMs()) await settled;
-    const restMs = freeAtMs - time.readMs();
+    if (freeAtMs > clock.now().monotonicMs) await settled;
+    const restMs = freeAtMs - clock.now().monotonicMs;
     if (restMs > 0) return await this.#keep(restMs, options);
     return options.lazy ? false : await departures.leave(this.entry);
   }
