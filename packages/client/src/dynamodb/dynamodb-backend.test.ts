@@ -106,12 +106,21 @@ describe('leases in DynamoDB', () => {
     const at = backend();
     const { ticket, entries } = await enter(at, member);
     assert.deepEqual([ticket, entries.length], [1n, 1]);
-    const { Item } = await client.getItem({
-      TableName: 'leases',
-      Key: { name: { S: name }, row: { S: `member#${member.id}` } },
-    });
-    const inSeconds = Number(Item?.['expires']?.N) - Date.now() / 1000;
-    assert.ok(inSeconds > 86_000 && inSeconds < 86_500);
+    const keptSeconds = async ({ id }: Claim): Promise<number> => {
+      const row = { name: { S: name }, row: { S: `member#${id}` } };
+      const { Item } = await client.getItem({ TableName: 'leases', Key: row });
+      return Number(Item?.['expires']?.N) - Date.now() / 1000;
+    };
+    const day = 24 * 60 * 60;
+    const seconds = await keptSeconds(member);
+    assert.ok(seconds > day && seconds < day + 100);
+    // Never before its life is over, however long that is.
+    const patient = claim(name, { mode: 'member', ttlMs: 5 * day * 1_000 });
+    const entered = await enter(at, patient);
+    assert.ok((await keptSeconds(patient)) > 5 * day);
+    const renewal = { name, id: patient.id, ticket: entered.ticket!, ttlMs: 7 * day * 1_000 };
+    assert.deepEqual(await at.renew([renewal], signal), [true]);
+    assert.ok((await keptSeconds(patient)) > 7 * day);
     assert.equal(await at.update({ name, id: member.id, ticket: 1n }, 'there', signal), true);
     assert.equal((await at.list(name, signal))[0]?.data, 'there');
     assert.equal(await at.leave({ name, id: member.id, ticket: 0n }, signal), true);

@@ -40,7 +40,7 @@ const memberPrefix = 'member#';
 const maxParallelCalls = 16;
 /** Each fails only because somebody else came between. */
 const maxAttempts = 20;
-/** When DynamoDB may clear away what a member left behind; only housekeeping, no decision rests on it. */
+/** How long after its life DynamoDB may clear away what a member left: housekeeping, no decision rests on it. */
 const memberKeptSeconds = 24 * 60 * 60;
 const never = new AbortController().signal;
 
@@ -99,7 +99,7 @@ class TableBackend implements DynamodbBackend {
     return inParallel(renewals, (renewal) =>
       this.#change(renewal, signal, {
         fields: { beat: { S: crypto.randomUUID() }, ttl: { N: `${renewal.ttlMs}` } },
-        memberFields: { expires: expiresAt() },
+        memberFields: { expires: expiresAt(renewal.ttlMs) },
       }),
     );
   }
@@ -205,7 +205,11 @@ class TableBackend implements DynamodbBackend {
       signal,
     );
     const ticket = counted?.['counter']?.N ?? '0';
-    const fields = { ...encodeEntry(claim, crypto.randomUUID()), ticket: { N: ticket }, expires: expiresAt() };
+    const fields = {
+      ...encodeEntry(claim, crypto.randomUUID()),
+      ticket: { N: ticket },
+      expires: expiresAt(claim.ttlMs),
+    };
     const { set, names, values } = setting(fields);
     const condition = 'attribute_not_exists(#ticket) OR #ticket = :ticket';
     await this.#table.update(memberKey(claim), { update: `SET ${set('')}`, condition, names, values }, signal);
@@ -288,8 +292,8 @@ function entriesIn(name: string, item: DynamoItem): readonly StoredEntry[] {
   return row.startsWith(memberPrefix) ? [entryOfMember(name, row.slice(memberPrefix.length), item)] : [];
 }
 
-function expiresAt(): DynamoValue {
-  return { N: `${Math.ceil(Date.now() / 1000) + memberKeptSeconds}` };
+function expiresAt(ttlMs: number): DynamoValue {
+  return { N: `${Math.ceil((Date.now() + ttlMs) / 1000) + memberKeptSeconds}` };
 }
 
 async function inParallel<Item, Value>(
