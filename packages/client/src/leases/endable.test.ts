@@ -29,6 +29,10 @@ describe('what can be watched', () => {
         assert.equal(getEventListeners(signal, 'abort').length, 0);
       }
       for await (const _ of leases.watch('job', options)) break;
+      const unread = leases.watch('job', options)[Symbol.asyncIterator]();
+      await unread.return!();
+      assert.equal((await unread.next()).done, true);
+      assert.equal(getEventListeners(signal, 'abort').length, 0);
     }
     await leases[Symbol.asyncDispose]();
     await backend.close();

@@ -1,3 +1,4 @@
+import { onAbort } from '../time/on-abort.ts';
 import type { Signal } from '../time/signal.ts';
 
 /**
@@ -10,21 +11,30 @@ export function endable<T>(
   begin: (ending: Signal) => AsyncGenerator<T, never>,
 ): AsyncIterableIterator<T> {
   const ended = new AbortController();
-  const values = begin(signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]));
+  const values = begin(ended.signal);
   const done = { done: true, value: undefined } as const;
+  let isReturned = false;
+  let forget: (() => void) | undefined;
+  const end = (): void => {
+    forget?.();
+    // Whatever still listens to it has no reason to stay.
+    ended.abort();
+  };
   return {
     next: async () => {
+      // One that listens keeps it: a signal made of it would not, and one by a timer would be gone before its time.
+      if (signal !== undefined && !isReturned) forget ??= onAbort(signal, () => ended.abort(signal.reason));
       try {
         return await values.next();
       } catch (error) {
-        if (ended.signal.aborted) return done;
-        // What listens to it has no reason to stay.
-        ended.abort();
+        end();
+        if (isReturned) return done;
         throw error;
       }
     },
     return: async () => {
-      ended.abort();
+      isReturned = true;
+      end();
       await values.return(undefined as never);
       return done;
     },
