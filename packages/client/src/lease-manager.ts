@@ -36,7 +36,7 @@ export interface LeaseManagerOptions {
   /** How long a lease lasts after its last renewal, unless something else is asked for; by default 30 seconds. */
   readonly ttlMs?: number;
   readonly clock?: Clock;
-  /** False in a passive region: handles of `requestLease` should not hold then, and acquire nothing. */
+  /** False in a passive region: handles of `requestLease` should not hold then, and acquire nothing. To throw is no. */
   readonly eligible?: () => boolean;
   /**
    * On SIGTERM the manager is disposed of. Then the process ends by the signal as it would have, unless the program
