@@ -27,6 +27,9 @@ const alarmKinds: ReadonlyMap<number, AlarmKind> = new Map([
   [etcdserverpb.AlarmType.CORRUPT, 'corrupt'],
 ]);
 
+/** Snapshots on their way to clients at once: each is a file as large as the state, until its client has read it. */
+const maxSnapshots = 8;
+
 interface AlarmItem {
   readonly memberID: bigint;
   readonly alarm: etcdserverpb.AlarmType;
@@ -35,6 +38,7 @@ interface AlarmItem {
 /** etcd's Maintenance service. */
 export class MaintenanceService {
   readonly #options: MaintenanceServiceOptions;
+  #snapshots = 0;
 
   constructor(options: MaintenanceServiceOptions) {
     this.#options = options;
@@ -127,12 +131,24 @@ export class MaintenanceService {
 
   /** Streams the state as it is now, while entries go on being applied. */
   async snapshot(send: (framed: Buffer) => Promise<void>): Promise<void> {
+    if (this.#snapshots >= maxSnapshots) throw statusNamed('TooManyRequests');
+    this.#snapshots += 1;
+    try {
+      await this.#sendSnapshot(send);
+    } finally {
+      this.#snapshots -= 1;
+    }
+  }
+
+  async #sendSnapshot(send: (framed: Buffer) => Promise<void>): Promise<void> {
     const { replica, identity } = this.#options;
     const { state, position } = replica;
     const revision = state.currentRevision;
     const head = { format: 1, position, revision, clusterId: String(identity.clusterId), tenureVersion } as const;
     const header = headerMessage(identity, revision, state.epoch);
-    const spool = await SnapshotSpool.fill(writeSnapshotFile(head, inSlices(state.snapshot())));
+    const steps = state.snapshot();
+    // Scrubbing rests until the state has been written out; where that never began, nobody else would end it.
+    const spool = await SnapshotSpool.fill(writeSnapshotFile(head, inSlices(steps))).finally(() => steps.return());
     try {
       // As in etcd, the hash at the end does not count as content.
       let left = spool.sizeBytes - snapshotHashBytes;
