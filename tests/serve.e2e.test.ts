@@ -203,8 +203,8 @@ describe('the end', () => {
     expect((await server.end('SIGTERM')).code).toBe(0);
     expect(performance.now() - beganMs).toBeGreaterThan(3_000);
     session.destroy();
-    const again = await sandbox.clientOf(serve(['--data-dir', folder, ...anyPort]));
-    expect((await again('lease', 'timetolive', 'a1')).out).toContain('granted with TTL(3s)');
+    const [again = ''] = await serve(['--data-dir', folder, ...anyPort]).ready();
+    await expect.poll(async () => (await fetch(`${again}/metrics`)).text()).toMatch(/^tenure_leases_dated 1$/m);
   });
 
   test('a second signal ends it at once', async () => {

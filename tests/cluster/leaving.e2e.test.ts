@@ -36,7 +36,7 @@ test.skipIf(!hasPostgres())('a leader that takes its time to stop lets another l
   cleanups.push(() => cluster.stop());
   const leader = await cluster.leader();
   const [follower] = (await cluster.followers()) as [ClusterMember];
-  const { ID: id } = await follower.lease.leaseGrant({ TTL: 2n });
+  const { ID: id } = await follower.lease.leaseGrant({ TTL: 3n });
   const renewals = new KeepAliveStream(follower.client);
   cleanups.push(() => renewals.close());
   await hang(leader);
@@ -47,11 +47,11 @@ test.skipIf(!hasPostgres())('a leader that takes its time to stop lets another l
   });
   let epoch = 1n;
   while (epoch === 1n) {
-    expect((await renewals.renew(id)).TTL).toBe(2n);
+    expect((await renewals.renew(id)).TTL).toBe(3n);
     ({ epoch } = await follower.leadership());
   }
   expect(await follower.put('a', '1')).toBeGreaterThan(1);
-  expect((await renewals.renew(id)).TTL).toBe(2n);
+  expect((await renewals.renew(id)).TTL).toBe(3n);
   // All that while the server that led is waiting for its last call.
   expect(hasEnded).toBe(false);
   expect((await ended).code).toBe(0);

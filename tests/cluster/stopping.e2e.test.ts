@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
 import { ServeProcess } from '../serve-process.ts';
@@ -14,14 +14,16 @@ afterEach(async () => {
 /** A supervisor that waits for 10 s, as many do, never has to kill. */
 const closeLimitMs = 8_000;
 
-/** What may become of the engine. A silent one is told by nobody. */
-const outages: readonly {
+interface Outage {
   readonly what: string;
   readonly begin: (engine: TestedEngine, line: TcpProxy) => Promise<void> | void;
-}[] = [
-  { what: 'has crashed', begin: (engine) => engine.crash() },
-  { what: 'does not answer', begin: (_, line) => line.silence() },
-];
+}
+
+/** What may become of an engine: each once. A silent one is told by nobody. */
+const outages: Readonly<Record<TestedEngine['kind'], Outage>> = {
+  postgres: { what: 'has crashed', begin: (engine) => engine.crash() },
+  etcd: { what: 'does not answer', begin: (_, line) => line.silence() },
+};
 
 /** Fails unless the process ends by itself on SIGTERM, in order and in time. */
 async function endsInOrder(server: ServeProcess): Promise<void> {
@@ -32,25 +34,24 @@ async function endsInOrder(server: ServeProcess): Promise<void> {
 }
 
 for (const { kind, isThere, start } of testedEngines) {
-  describe.skipIf(!isThere)(`a server whose ${kind}`, () => {
-    test.each(outages)('$what ends on SIGTERM all the same', async ({ begin }) => {
-      const engine = await start();
-      cleanups.push(() => engine.dispose());
-      const line = await TcpProxy.before(engine.port);
-      cleanups.push(() => line.close());
-      const url = engine.urlAt(line.port);
-      const cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: url })));
-      cleanups.push(() => cluster.stop());
-      const leader = await cluster.leader();
-      const [follower, last] = (await cluster.followers()) as [ClusterMember, ClusterMember];
-      const waiting = cluster.members.map((member) => member.put('a', member.name).catch(() => undefined));
-      await begin(engine, line);
-      const ends = [endsInOrder(leader.process), endsInOrder(follower.process)];
-      await eventually('the last server says that the log is out of reach', async () =>
-        (await last.ready()).status === 503 ? true : undefined,
-      );
-      await Promise.all([...ends, endsInOrder(last.process), ...waiting]);
-    });
+  const { what, begin } = outages[kind];
+  test.skipIf(!isThere)(`a server whose ${kind} ${what} ends on SIGTERM all the same`, async () => {
+    const engine = await start();
+    cleanups.push(() => engine.dispose());
+    const line = await TcpProxy.before(engine.port);
+    cleanups.push(() => line.close());
+    const url = engine.urlAt(line.port);
+    const cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: url })));
+    cleanups.push(() => cluster.stop());
+    const leader = await cluster.leader();
+    const [follower, last] = (await cluster.followers()) as [ClusterMember, ClusterMember];
+    const waiting = cluster.members.map((member) => member.put('a', member.name).catch(() => undefined));
+    await begin(engine, line);
+    const ends = [endsInOrder(leader.process), endsInOrder(follower.process)];
+    await eventually('the last server says that the log is out of reach', async () =>
+      (await last.ready()).status === 503 ? true : undefined,
+    );
+    await Promise.all([...ends, endsInOrder(last.process), ...waiting]);
   });
 }
 
