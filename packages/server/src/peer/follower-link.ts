@@ -38,6 +38,13 @@ const noBytes = Buffer.alloc(0);
 /** A follower is told an entry of up to this size; a longer one it reads from the engine. */
 const maxToldBytes = 16 * 1024;
 
+/** What is told together; a larger reply to a call goes alone, since a follower takes no message of any size. */
+const maxMessageBytes = 1024 * 1024;
+/** What an item takes beside a reply or an entry, at most. */
+const itemOverheadBytes = 64;
+/** Replies to calls that may wait for a follower to take them; what comes on top is refused. */
+const maxWaitingReplyBytes = 64 * 1024 * 1024;
+
 /** What only the leader of an epoch proposes, in that epoch: another server has no business with it. */
 const leadersOwn: ReadonlySet<Command['kind']> = new Set([
   'claim',
@@ -67,12 +74,14 @@ export class FollowerLink {
   #transcript: LinkTranscript | undefined;
   #epoch = 0;
   #toldIndex = 0;
+  /** Of the replies to calls that have not been handed to the stream. */
+  #waitingReplyBytes = 0;
   #over = false;
 
   constructor(call: DuplexCall, options: FollowerLinkOptions) {
     this.#call = call;
     this.#options = options;
-    this.#outbox = new Outbox((replies) => this.#send(replies));
+    this.#outbox = new Outbox((replies) => this.#send(replies), { bytesOf, maxBytes: maxMessageBytes });
     call.onDrain = () => this.#outbox.drained();
     call.onHalfClose = () => this.end(new GrpcStatus(GrpcCode.ok, ''));
     call.onMessage = (message) => {
@@ -237,7 +246,12 @@ export class FollowerLink {
     try {
       const bytes = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
       const framed = await this.#options.answer(path, bytes);
-      this.#outbox.put({ calls: [{ sequence, code: 0, reply: framed.subarray(5) }] });
+      if (this.#waitingReplyBytes + this.#call.bufferedBytes >= maxWaitingReplyBytes) {
+        throw new GrpcStatus(GrpcCode.resourceExhausted, 'too many bytes of replies wait to be read by a server');
+      }
+      const reply = framed.subarray(5);
+      this.#waitingReplyBytes += reply.length;
+      this.#outbox.put({ calls: [{ sequence, code: 0, reply }] });
     } catch (error) {
       const status =
         error instanceof GrpcStatus ? error : new GrpcStatus(GrpcCode.unavailable, 'etcdserver: no leader');
@@ -247,6 +261,8 @@ export class FollowerLink {
 
   #send(replies: readonly Reply[]): boolean {
     if (this.#over) return true;
+    const calls = replies.flatMap((reply) => reply.calls ?? []);
+    for (const { reply } of calls) this.#waitingReplyBytes -= reply?.length ?? 0;
     const last = replies.findLast(({ revision }) => revision !== undefined);
     const view = replies.findLast((reply) => reply.view !== undefined)?.view;
     const appended = replies.findLast((reply) => reply.appended !== undefined)?.appended;
@@ -263,10 +279,16 @@ export class FollowerLink {
         ...(readIndex === undefined ? {} : { readIndex }),
         ...(view === undefined ? {} : { view }),
         ...(appended === undefined ? {} : { appended }),
-        calls: replies.flatMap(({ calls }) => calls ?? []),
+        calls,
       }),
     );
   }
+}
+
+function bytesOf({ calls = [], appended }: Reply): number {
+  let bytes = itemOverheadBytes + (appended?.entry?.length ?? 0);
+  for (const { reply, message } of calls) bytes += (reply?.length ?? 0) + (message?.length ?? 0);
+  return bytes;
 }
 
 /** Throws the status that ends the stream of whoever has sent something else: anybody can, it is no defect of ours. */

@@ -110,6 +110,23 @@ test('nobody can say that a name is taken before a proof that it is the leader',
   expect(details).toBe(taken.message);
 });
 
+describe('replies of the leader', () => {
+  test('travel in messages that a follower takes; of too many some are refused, and the stream stands', async () => {
+    const large = Buffer.alloc(8 * 1024 * 1024);
+    const server = await start({ answer: () => large });
+    const { connection, told } = await connect(server);
+    const replies = await Promise.allSettled(
+      Array.from({ length: 40 }, () => connection.call('/any', Buffer.alloc(1))),
+    );
+    const answered = replies.filter(({ status }) => status === 'fulfilled');
+    const refused = replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason as GrpcStatus] : []));
+    expect(answered.length).toBeGreaterThanOrEqual(8);
+    for (const { code } of refused) expect(code).toBe(GrpcCode.resourceExhausted);
+    expect(told.ended).toBeUndefined();
+    expect((await connection.call('/any', Buffer.alloc(1))).length).toBe(large.length);
+  });
+});
+
 describe('what the leader does not take', () => {
   test('of renewals fails these alone, and the stream stands', async () => {
     const overloaded = new ProposalError('overloaded', 'too many requests wait for the log');

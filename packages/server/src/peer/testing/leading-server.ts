@@ -11,6 +11,7 @@ const leaderMemberId = 1n;
 
 export interface LeadingServerOptions {
   readonly renew?: PeerServiceOptions['renew'];
+  readonly answer?: PeerServiceOptions['answer'];
   readonly limits?: Partial<TransportLimits>;
 }
 
@@ -41,7 +42,7 @@ export class LeadingServer {
 
   /** `members`: registered, beside the leader itself. */
   static async start(members: readonly bigint[], options: LeadingServerOptions = {}): Promise<LeadingServer> {
-    const { renew = () => 5_000, limits = {} } = options;
+    const { renew = () => 5_000, answer = () => Buffer.alloc(5), limits = {} } = options;
     const pair = new ReplicaPair();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
@@ -54,7 +55,7 @@ export class LeadingServer {
       memberId: () => leaderMemberId,
       leaderId: leaderName(leaderMemberId, leaderRun),
       renew,
-      answer: () => Buffer.alloc(5),
+      answer,
     });
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
     const { transport, port, logged } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link }, limits);
