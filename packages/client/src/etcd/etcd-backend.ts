@@ -219,10 +219,9 @@ class EtcdBackend implements EtcdLeaseBackend {
       .do(operation.delete(key))
       .commit({ signal });
     const known = this.#leases.get(entry.id);
-    if (succeeded && known !== undefined) {
-      this.#leases.delete(entry.id);
-      this.#idle.keep(known.lease, known.ttlMs);
-    }
+    // Found or not, there is no entry of this id any more.
+    this.#leases.delete(entry.id);
+    if (succeeded && known !== undefined) this.#idle.keep(known.lease, known.ttlMs);
     return succeeded;
   }
 
