@@ -2,7 +2,8 @@ import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CurrentReplies } from './current-replies.ts';
 import { deferred, echo, startTestServer } from './transport/testing/test-server.ts';
-import type { DuplexCall, MethodHandler } from './transport/transport.ts';
+import type { MethodHandler } from './transport/transport.ts';
+import { ScriptedCall } from './watch/testing/scripted-call.ts';
 
 const raw = (value: Buffer): Buffer => value;
 const status = '/etcdserverpb.Maintenance/Status';
@@ -122,23 +123,7 @@ describe('replies from the memory of a server', () => {
 function heldCall() {
   const questions: ReturnType<typeof deferred>[] = [];
   const handled: string[] = [];
-  let isPaused = false;
-  const call: DuplexCall = {
-    path: watch,
-    metadata: {},
-    deadlineMs: Infinity,
-    signal: new AbortController().signal,
-    bufferedBytes: 0,
-    maxReceiveBytes: Infinity,
-    onMessage: () => {},
-    onHalfClose: () => {},
-    onDrain: () => {},
-    onClose: () => {},
-    send: () => true,
-    pause: () => (isPaused = true),
-    resume: () => (isPaused = false),
-    end: () => {},
-  };
+  const call = new ScriptedCall(Infinity);
   const answers = new CurrentReplies(() => {
     const question = deferred();
     questions.push(question);
@@ -151,7 +136,7 @@ function heldCall() {
   const guarded = answers.guard(new Map([[watch, handler]])).get(watch);
   if (guarded?.kind !== 'bidi') throw new Error('a watch is a call both ways');
   guarded.handle(call);
-  return { call, questions, handled, isPaused: () => isPaused };
+  return { call, questions, handled, isPaused: () => call.paused };
 }
 
 describe('the requests of a watch call that wait', () => {

@@ -5,7 +5,8 @@ import { startTestServer } from '../grpc/transport/testing/test-server.ts';
 import type { MethodHandler } from '../grpc/transport/transport.ts';
 import { encodeCommand } from '../replica/command-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
-import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
+import { LeaderConnection } from './leader-connection.ts';
+import { followerOptions } from './testing/follower-options.ts';
 import { LeadingServer, type LeadingServerOptions } from './testing/leading-server.ts';
 
 const patience = { timeout: 20_000, interval: 20 };
@@ -24,27 +25,16 @@ interface Told {
 
 /** A follower's stream to a leader, once it is welcome. */
 async function connect(server: LeadingServer): Promise<{ connection: LeaderConnection; told: Told }> {
-  const { clusterId, epoch, secret } = server.replica.state;
   const told: Told = { renewed: new Set(), renewalsRefused: [], refused: [], ended: undefined };
   const connection = await new Promise<LeaderConnection>((resolve) => {
-    const options: LeaderConnectionOptions = {
-      address: server.address,
-      epoch,
-      memberId: 2n,
-      run: 5,
-      leader: server.leader,
-      clusterId,
-      secret,
-      appliedIndex: () => 0,
+    const options = followerOptions({
+      ...server.known,
       onWelcome: resolve,
       onRenewed: (id) => told.renewed.add(id),
       onRenewalRefused: (id) => told.renewalsRefused.push(id),
-      onReturned: () => {},
       onRefused: (sequence, { code }) => told.refused.push({ sequence, code }),
-      onAppended: () => {},
-      onView: () => {},
       onClosed: (_, { details }) => (told.ended = details),
-    };
+    });
     const begun = new LeaderConnection(options);
     cleanups.push(() => begun.close());
   });
@@ -86,24 +76,8 @@ test('nobody can say that a name is taken before a proof that it is the leader',
   const { transport, port } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link });
   cleanups.push(() => transport.close({ graceMs: 200 }));
   const { code, details } = await new Promise<{ code: number; details: string }>((resolve) => {
-    const connection = new LeaderConnection({
-      address: `127.0.0.1:${port}`,
-      epoch: 1,
-      memberId: 2n,
-      run: 5,
-      leader: '1/1',
-      clusterId: 1n,
-      secret: 'known to the servers',
-      appliedIndex: () => 0,
-      onWelcome: () => {},
-      onRenewed: () => {},
-      onRenewalRefused: () => {},
-      onReturned: () => {},
-      onRefused: () => {},
-      onAppended: () => {},
-      onView: () => {},
-      onClosed: (_, status) => resolve(status),
-    });
+    const address = `127.0.0.1:${port}`;
+    const connection = new LeaderConnection(followerOptions({ address, onClosed: (_, status) => resolve(status) }));
     cleanups.push(() => connection.close());
   });
   expect(code).toBe(GrpcCode.unavailable);

@@ -3,7 +3,9 @@ import * as grpc from '@grpc/grpc-js';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
+import type { LeaderView } from './follower-link.ts';
 import { newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
+import { followerOptions } from './testing/follower-options.ts';
 import { LeadingServer } from './testing/leading-server.ts';
 
 const patience = { timeout: 20_000, interval: 20 };
@@ -173,28 +175,14 @@ describe('a stream between servers', () => {
 
   test('is ended from the side of the follower when the leader does not know the secret', async () => {
     const server = await start();
-    const { clusterId, epoch, secret } = server.replica.state;
+    const { clusterId } = server.replica.state;
     const connect = (options: Partial<LeaderConnectionOptions>): Promise<string> =>
       new Promise((resolve) => {
-        const connection = new LeaderConnection({
-          address: server.address,
-          epoch,
-          memberId: 2n,
-          run: 5,
-          leader: server.leader,
-          clusterId,
-          secret,
-          appliedIndex: () => 0,
+        const heard = {
           onWelcome: () => resolve('welcome'),
-          onRenewed: () => {},
-          onRenewalRefused: () => {},
-          onReturned: () => {},
-          onRefused: () => {},
-          onAppended: () => {},
-          onView: () => {},
-          onClosed: (_, { details }) => resolve(details),
-          ...options,
-        });
+          onClosed: (_: unknown, { details }: { details: string }) => resolve(details),
+        };
+        const connection = new LeaderConnection(followerOptions({ ...server.known, ...heard, ...options }));
         cleanups.push(() => connection.close());
       });
     expect(await connect({})).toBe('welcome');
@@ -227,29 +215,12 @@ describe('the leader', () => {
 
   test('marks members silent that never came, and tells those who are linked, again and again', async () => {
     const server = await start([2n, 3n]);
-    const { clusterId, epoch, secret } = server.replica.state;
     const told: (readonly bigint[])[] = [];
-    const connection = new LeaderConnection({
-      address: server.address,
-      epoch,
-      memberId: 2n,
-      run: 5,
-      leader: server.leader,
-      clusterId,
-      secret,
-      appliedIndex: () => 0,
-      onWelcome: () => {},
-      onRenewed: () => {},
-      onRenewalRefused: () => {},
-      onReturned: () => {},
-      onRefused: () => {},
-      onAppended: () => {},
-      onView: ({ index, silent }) => {
-        expect(index).toBe(server.replica.position.index);
-        told.push(silent);
-      },
-      onClosed: () => {},
-    });
+    const onView = ({ index, silent }: LeaderView): void => {
+      expect(index).toBe(server.replica.position.index);
+      told.push(silent);
+    };
+    const connection = new LeaderConnection(followerOptions({ ...server.known, onView }));
     const reporting = setInterval(() => connection.report(), 500);
     cleanups.push(() => {
       clearInterval(reporting);

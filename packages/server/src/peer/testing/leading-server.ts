@@ -63,6 +63,12 @@ export class LeadingServer {
     return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
   }
 
+  /** What a follower knows of it, from the log. */
+  get known() {
+    const { clusterId, epoch, secret } = this.replica.state;
+    return { address: this.address, leader: this.leader, clusterId, epoch, secret };
+  }
+
   async close(): Promise<void> {
     this.peers.stop();
     await this.#closeTransport();

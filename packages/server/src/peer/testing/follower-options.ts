@@ -1,0 +1,24 @@
+import type { LeaderConnectionOptions } from '../leader-connection.ts';
+
+/** A follower's side of a stream to the leader. It knows and hears what is given, and of the rest nothing. */
+export function followerOptions(given: Partial<LeaderConnectionOptions>): LeaderConnectionOptions {
+  return {
+    address: '127.0.0.1:0',
+    epoch: 1,
+    memberId: 2n,
+    run: 5,
+    leader: '1/1',
+    clusterId: 1n,
+    secret: 'known to the servers',
+    appliedIndex: () => 0,
+    onWelcome: () => {},
+    onRenewed: () => {},
+    onRenewalRefused: () => {},
+    onReturned: () => {},
+    onRefused: () => {},
+    onAppended: () => {},
+    onView: () => {},
+    onClosed: () => {},
+    ...given,
+  };
+}
