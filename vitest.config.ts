@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /** Packages are imported by name in tests and resolve to their sources, so that unit tests need no build. */
 const packageNames = ['protocol', 'core', 'server', 'cli'];
@@ -11,13 +11,27 @@ const alias = [
 ];
 
 const endToEnd = ['tests/**/*.e2e.test.ts', 'conformance/**/*.test.ts'];
-const long = ['tests/**/*.long.test.ts', 'packages/**/src/**/*.long.test.ts'];
+const timed = ['{tests,packages}/**/*.timed.test.ts'];
+const long = ['{tests,packages}/**/*.long.test.ts'];
 const simulation = ['simulation/**/*.long.test.ts'];
 
+const notOurs = ['**/node_modules/**', '**/dist/**'];
+
+/** Common to all. Files share their worker: to start one for each would take longer than the tests. */
+const common: NonNullable<TestProjectInlineConfiguration['test']> = {
+  environment: 'node',
+  pool: 'forks',
+  isolate: false,
+  globalSetup: ['tests/harness/global-setup.ts'],
+  setupFiles: ['tests/harness/property-seed.ts'],
+  exclude: notOurs,
+  hookTimeout: 120_000,
+};
+
 /**
- * Four suites. `unit` runs from the sources; `e2e` and `long` start the built command as a process, so they need
- * `npm run build` first and run one file at a time: their timing assertions would suffer from each other's load.
- * `simulation` is long too, and measures nothing: its files share the processor.
+ * `unit` runs from the sources. The others start the built command as a process, so they need `npm run build` first.
+ * A `timed` test measures how long something takes and has the machine to itself. `long` and `simulation` are for CI
+ * and for a soak; `tests/README.md` says which run has what.
  */
 export default defineConfig({
   test: {
@@ -25,17 +39,11 @@ export default defineConfig({
       {
         resolve: { alias },
         test: {
+          ...common,
           name: 'unit',
-          environment: 'node',
-          include: [
-            'packages/**/src/**/*.test.ts',
-            'tests/**/*.test.ts',
-            'benchmarks/**/*.test.ts',
-            'simulation/**/*.test.ts',
-          ],
-          exclude: ['**/node_modules/**', '**/dist/**', ...endToEnd, ...long, ...simulation],
+          include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
+          exclude: [...notOurs, ...endToEnd, ...timed, ...long, ...simulation],
           testTimeout: 30_000,
-          hookTimeout: 30_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -43,25 +51,22 @@ export default defineConfig({
       {
         resolve: { alias },
         test: {
+          ...common,
           name: 'e2e',
-          environment: 'node',
           include: endToEnd,
-          exclude: ['**/node_modules/**', '**/dist/**', ...long],
+          exclude: [...notOurs, ...timed, ...long],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
-          fileParallelism: false,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
       {
         resolve: { alias },
         test: {
-          name: 'long',
-          environment: 'node',
-          include: long,
-          exclude: ['**/node_modules/**', '**/dist/**'],
-          testTimeout: 900_000,
-          hookTimeout: 120_000,
+          ...common,
+          name: 'timed',
+          include: timed,
+          testTimeout: 60_000,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },
@@ -69,13 +74,23 @@ export default defineConfig({
       {
         resolve: { alias },
         test: {
+          ...common,
+          name: 'long',
+          include: long,
+          testTimeout: 900_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          ...common,
           name: 'simulation',
-          environment: 'node',
           include: simulation,
-          exclude: ['**/node_modules/**', '**/dist/**'],
           testTimeout: 1_800_000,
           maxWorkers: 2,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

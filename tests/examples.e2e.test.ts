@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ServeProcess } from './serve-process.ts';
 
 const folder = join(import.meta.dirname, '../examples');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';

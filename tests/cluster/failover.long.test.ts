@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';

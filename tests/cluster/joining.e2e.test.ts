@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { refusalOf } from '../../conformance/client/refusal.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { afterEach, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { openSharedEngine } from '../../packages/server/src/engines/shared-engine.ts';
 import { encodeCommand } from '../../packages/server/src/replica/command-codec.ts';
 import { encodeEntry } from '../../packages/server/src/replica/entry-codec.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { FaultyCluster } from './faulty-cluster.ts';

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
 import { ServeProcess } from '../serve-process.ts';
 import { Cluster, eventually } from './cluster.ts';

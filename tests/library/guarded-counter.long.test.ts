@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { postgresBackend } from 'tenure/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 
 const program = fileURLToPath(new URL('counter.mjs', import.meta.url));
 const ttlMs = 2000;

@@ -6,7 +6,8 @@ import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
 import { fenceClause, fenceStatements, requireGuarded } from 'tenure/guard';
 import { memoryBackend } from 'tenure/memory';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { etcdServerKinds } from './etcd-servers.ts';
 
 /** Two holds of one lease, the first of which was taken away while its holder was paused. */

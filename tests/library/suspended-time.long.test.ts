@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { postgresBackend } from 'tenure/postgres';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { hasFaketime, SteppableClock } from '../cluster/steppable-clock.ts';
 
 const program = fileURLToPath(new URL('suspended-holder.mjs', import.meta.url));

@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { hasPostgres, PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster, eventually } from '../cluster/cluster.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { runCommand } from '../running-command.ts';

@@ -5,7 +5,8 @@ import { chunksOf, entry, readBehind, readSnapshot, texts } from '../testing/eng
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresCluster } from './testing/postgres-cluster.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 import { TcpProxy } from './testing/tcp-proxy.ts';
 
 describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', () => {

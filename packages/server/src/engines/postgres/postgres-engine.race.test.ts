@@ -5,7 +5,8 @@ import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import { entries, entry, readBehind, texts } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresCluster } from './testing/postgres-cluster.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('several PostgreSQL engines on one log', () => {
   let cluster: PostgresCluster;

@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entry, firstChunk } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresCluster } from './testing/postgres-cluster.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('opening a log in PostgreSQL', () => {
   let cluster: PostgresCluster;

@@ -5,7 +5,8 @@ import { entries, entry, firstChunk, readBehind, texts } from '../testing/engine
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresCluster } from './testing/postgres-cluster.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 
 /** Makes a pair of which the primary acknowledges nothing that the standby does not have. */
 async function makeSynchronous(primary: PostgresCluster): Promise<void> {

@@ -3,15 +3,16 @@ import type { SharedLogEngine } from '../log-engine.ts';
 import { engineConformance } from '../testing/engine-conformance.ts';
 import { seedCases } from '../testing/seed-cases.ts';
 import { openPostgresEngine } from './postgres-engine.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresDatabase } from './testing/postgres-database.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('the PostgreSQL engine', () => {
-  let cluster: PostgresCluster;
+  let database: PostgresDatabase;
   let schemas = 0;
   beforeAll(async () => {
-    cluster = await PostgresCluster.create();
+    database = await PostgresDatabase.create();
   });
-  afterAll(() => cluster?.dispose());
+  afterAll(() => database?.dispose());
 
   for (const { name, run } of [...engineConformance({ isDurable: true }), ...seedCases]) {
     test(name, async () => {
@@ -19,7 +20,7 @@ describe.runIf(hasPostgres())('the PostgreSQL engine', () => {
       let engine: SharedLogEngine | undefined;
       const dispose = async (): Promise<void> => engine?.close();
       const open = async (): Promise<SharedLogEngine> =>
-        (engine = await openPostgresEngine({ url: cluster.url(), schema }));
+        (engine = await openPostgresEngine({ url: database.url(), schema }));
       await run({ open, dispose }).finally(dispose);
     });
   }

@@ -4,27 +4,28 @@ import { logStart } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, readChunks, readSnapshot } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster, hasPostgres } from './testing/postgres-cluster.ts';
+import { PostgresDatabase } from './testing/postgres-database.ts';
+import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
-  let cluster: PostgresCluster;
+  let database: PostgresDatabase;
   let schemas = 0;
   const opened = new OpenedEngines();
   beforeAll(async () => {
-    cluster = await PostgresCluster.create();
+    database = await PostgresDatabase.create();
   });
   afterEach(() => opened.closeAll());
-  afterAll(() => cluster?.dispose());
+  afterAll(() => database?.dispose());
 
   async function newLog(): Promise<{ engine: LogEngine; schema: string; tail: Position }> {
     const schema = `snapshots_${++schemas}`;
-    const { engine } = await opened.open({ url: cluster.url(), schema });
+    const { engine } = await opened.open({ url: database.url(), schema });
     return { engine, schema, tail: await engine.append(entries(10, 100), logStart) };
   }
 
   const rowsOf = async (schema: string): Promise<unknown> =>
     (
-      await cluster.query(`SELECT (SELECT count(*)::int FROM ${schema}.snapshots) AS snapshots,
+      await database.query(`SELECT (SELECT count(*)::int FROM ${schema}.snapshots) AS snapshots,
       (SELECT count(*)::int FROM ${schema}.snapshot_chunks) AS chunks`)
     )[0];
 
@@ -37,7 +38,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     for await (const chunk of loaded!.chunks) read.push(chunk.length);
     assert.deepEqual(read, sizes);
     const largest = `SELECT max(octet_length(bytes))::int AS bytes FROM ${schema}.snapshot_chunks`;
-    assert.deepEqual(await cluster.query(largest), [{ bytes: 1024 * 1024 }]);
+    assert.deepEqual(await database.query(largest), [{ bytes: 1024 * 1024 }]);
   });
 
   test('the newest and the one before it are kept, so that who reads the old one comes to its end', async () => {
@@ -55,7 +56,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
 
   test('a snapshot whose writer was lost is never seen, and goes with the next', async () => {
     const { engine, schema, tail } = await newLog();
-    const { engine: other } = await opened.open({ url: cluster.url(), schema });
+    const { engine: other } = await opened.open({ url: database.url(), schema });
     let enterSecond = (): void => undefined;
     const secondBegan = new Promise<void>((resolve) => (enterSecond = resolve));
     let letGo = (): void => undefined;
@@ -76,7 +77,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
 
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield entry('lost');
-      await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'store'`);
+      await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'store'`);
       yield entry('never written');
     }
     await assert.rejects(engine.saveSnapshot(tail, broken()), { code: 'unavailable' });
@@ -95,10 +96,10 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     ];
     for (const statement of damage) {
       await engine.saveSnapshot(tail, chunksOf('one', 'two', 'three'));
-      await cluster.query(statement);
+      await database.query(statement);
       const loaded = await engine.loadSnapshot();
       await assert.rejects(readChunks(loaded!.chunks), { code: 'damaged', message: /entry 10 .*backup/ }, statement);
-      await cluster.query(`DELETE FROM ${schema}.snapshot_chunks; DELETE FROM ${schema}.snapshots`);
+      await database.query(`DELETE FROM ${schema}.snapshot_chunks; DELETE FROM ${schema}.snapshots`);
     }
   });
 
@@ -109,7 +110,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     const read: string[] = [];
     for await (const chunk of loaded!.chunks) {
       read.push(Buffer.from(chunk).toString());
-      await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'read'`);
+      await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'read'`);
     }
     assert.deepEqual(read, ['one', 'two', 'three']);
   });
@@ -118,19 +119,19 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     const { engine, schema, tail } = await newLog();
     const end = await engine.append(entries(5_000, 10), tail);
     await engine.saveSnapshot(end, chunksOf('state'));
-    await cluster.query(`CREATE TABLE ${schema}_slices (removed bigint)`);
-    await cluster.query(`CREATE FUNCTION ${schema}_slice() RETURNS trigger LANGUAGE plpgsql AS $$
+    await database.query(`CREATE TABLE ${schema}_slices (removed bigint)`);
+    await database.query(`CREATE FUNCTION ${schema}_slice() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN INSERT INTO ${schema}_slices SELECT count(*) FROM removed; RETURN NULL; END $$`);
-    await cluster.query(`CREATE TRIGGER slice AFTER DELETE ON ${schema}.entries REFERENCING OLD TABLE AS removed
+    await database.query(`CREATE TRIGGER slice AFTER DELETE ON ${schema}.entries REFERENCING OLD TABLE AS removed
       FOR EACH STATEMENT EXECUTE FUNCTION ${schema}_slice()`);
     // As if a server had moved the beginning of the log and died then.
-    await cluster.query(`UPDATE ${schema}.head SET trimmed_index = 2000,
+    await database.query(`UPDATE ${schema}.head SET trimmed_index = 2000,
       trimmed_hash = (SELECT hash FROM ${schema}.entries WHERE index = 2000)`);
     await engine.trim(1_000);
-    assert.deepEqual(await cluster.query(`SELECT min(index)::int AS first FROM ${schema}.entries`), [{ first: 2001 }]);
+    assert.deepEqual(await database.query(`SELECT min(index)::int AS first FROM ${schema}.entries`), [{ first: 2001 }]);
     await engine.trim(end.index);
-    assert.deepEqual(await cluster.query(`SELECT count(*)::int AS left FROM ${schema}.entries`), [{ left: 0 }]);
-    const [slices] = await cluster.query(
+    assert.deepEqual(await database.query(`SELECT count(*)::int AS left FROM ${schema}.entries`), [{ left: 0 }]);
+    const [slices] = await database.query(
       `SELECT max(removed)::int AS most, sum(removed)::int AS all FROM ${schema}_slices`,
     );
     assert.deepEqual(slices, { most: 1024, all: 5010 });
@@ -140,7 +141,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     const { engine, schema, tail } = await newLog();
     await engine.append(entries(4, 500_000), tail);
     await engine.close();
-    const { engine: again } = await opened.open({ url: cluster.url(), schema });
+    const { engine: again } = await opened.open({ url: database.url(), schema });
     assert.ok(again.sizeBytes() > 2_000_000 && again.sizeBytes() < 4_000_000, `${again.sizeBytes()} bytes`);
   });
 });

@@ -1,32 +1,15 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
-
-const run = promisify(execFile);
-const user = 'postgres';
-
-/** Where Debian puts the programs of the newest version; undefined when PostgreSQL is not installed. */
-function programFolder(): string | undefined {
-  const versions = '/usr/lib/postgresql';
-  if (!existsSync(versions)) return undefined;
-  const newest = readdirSync(versions).sort((one, other) => Number(other) - Number(one))[0];
-  const folder = join(versions, newest ?? '', 'bin');
-  return existsSync(join(folder, 'initdb')) ? folder : undefined;
-}
-
-/** Whether tests with a real database can run; says why not, and fails instead where everything must be there. */
-export function hasPostgres(): boolean {
-  if (programFolder() !== undefined) return true;
-  const message = 'PostgreSQL is not installed (Debian package postgresql)';
-  if (process.env['CI'] === 'true') throw new Error(message);
-  console.log(`skipped: ${message}`);
-  return false;
-}
+import { makeData } from './postgres-data.ts';
+import {
+  freePort,
+  postgresFolder,
+  postgresProgram,
+  postgresUser,
+  runAsPostgres,
+  spawnAsPostgres,
+} from './postgres-programs.ts';
 
 /** A database server of our own, in a folder and on a port of its own, which can be stopped and started again. */
 export class PostgresCluster {
@@ -41,8 +24,8 @@ export class PostgresCluster {
 
   /** Makes a server and starts it; `settings` are lines of postgresql.conf. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
-    const cluster = new PostgresCluster(await freePort(), temporaryFolder());
-    await cluster.#program('initdb', '--no-sync', '--auth=trust', `--username=${user}`, '-D', cluster.#data);
+    const cluster = new PostgresCluster(await freePort(), postgresFolder());
+    await makeData(cluster.#data);
     await cluster.#configure(settings);
     await cluster.start();
     return cluster;
@@ -50,22 +33,20 @@ export class PostgresCluster {
 
   /** A streaming standby of this server, made by a copy of it. */
   async createStandby(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
-    const standby = new PostgresCluster(await freePort(), temporaryFolder());
-    const source = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', user];
-    await this.#program('pg_basebackup', ...source, '-D', standby.#data, '-R', '--checkpoint=fast', '--no-sync');
+    const standby = new PostgresCluster(await freePort(), postgresFolder());
+    const copy = ['-D', standby.#data, '-R', '--checkpoint=fast', '--no-sync'];
+    await this.client('pg_basebackup', ...copy);
     await standby.#configure(settings);
     await standby.start();
     return standby;
   }
 
-  url(database = 'postgres', as = user): string {
+  url(database = 'postgres', as = postgresUser): string {
     return `postgres://${as}@127.0.0.1:${this.port}/${database}`;
   }
 
   async start(): Promise<void> {
-    const folder = programFolder();
-    if (folder === undefined) throw new Error('PostgreSQL is not installed');
-    const server = spawnAs(join(folder, 'postgres'), ['-D', this.#data]);
+    const server = spawnAsPostgres(postgresProgram('postgres'), '-D', this.#data);
     let log = '';
     server.stderr.on('data', (text: Buffer) => (log = `${log}${text.toString()}`.slice(-10_000)));
     const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()));
@@ -109,10 +90,9 @@ export class PostgresCluster {
   }
 
   /** Runs one of the client programs, such as pg_dump, against it and gives what it prints. */
-  async client(program: string, ...args: readonly string[]): Promise<string> {
-    const at = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', user];
-    const { stdout } = await run(join(programFolder() ?? '', program), [...at, ...args], { cwd: tmpdir() });
-    return stdout;
+  client(program: string, ...args: readonly string[]): Promise<string> {
+    const at = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', postgresUser];
+    return runAsPostgres(postgresProgram(program), ...at, ...args);
   }
 
   get #data(): string {
@@ -144,38 +124,4 @@ export class PostgresCluster {
       return false;
     }
   }
-
-  async #program(name: string, ...args: readonly string[]): Promise<void> {
-    const [command, ...all] = asUser(join(programFolder() ?? '', name), args);
-    await run(command as string, all, { cwd: this.#folder });
-  }
-}
-
-/** PostgreSQL refuses to run as root. */
-function asUser(program: string, args: readonly string[]): string[] {
-  if (process.getuid?.() !== 0) return [program, ...args];
-  return ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups', program, ...args];
-}
-
-function spawnAs(program: string, args: readonly string[]) {
-  const [command, ...all] = asUser(program, args);
-  return spawn(command as string, all, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tenure-postgres-'));
-  if (process.getuid?.() === 0) {
-    const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
-    chownSync(folder, idOf('-u'), idOf('-g'));
-  }
-  return folder;
-}
-
-/** A port that was free a moment ago: PostgreSQL does not choose one for itself. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { testDatabase } from './postgres-data.ts';
+
+/**
+ * A database of a test file's own, on the server that all files of a run share. For tests that neither stop the server
+ * nor change what belongs to all of its databases (roles, settings, connections of others).
+ */
+export class PostgresDatabase {
+  readonly port: number;
+  readonly #server: URL;
+  readonly #name: string;
+
+  private constructor(server: URL, name: string) {
+    this.port = Number(server.port);
+    this.#server = server;
+    this.#name = name;
+  }
+
+  static async create(): Promise<PostgresDatabase> {
+    const server = await testDatabase('/postgres');
+    if (server === undefined) throw new Error('there is no shared PostgreSQL: the tests are run by vitest');
+    const name = `test_${randomUUID().replaceAll('-', '')}`;
+    await query(server, `CREATE DATABASE ${name}`);
+    return new PostgresDatabase(new URL(server), name);
+  }
+
+  url(): string {
+    const url = new URL(this.#server);
+    url.pathname = this.#name;
+    return url.href;
+  }
+
+  /** Runs one statement on a connection of its own and gives its rows. */
+  query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+    return query(this.url(), text, values);
+  }
+
+  async dispose(): Promise<void> {
+    await query(this.#server.href, `DROP DATABASE ${this.#name} WITH (FORCE)`);
+  }
+}
+
+async function query(url: string, text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}

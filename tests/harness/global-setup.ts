@@ -1,0 +1,19 @@
+import type { TestProject } from 'vitest/node';
+import { testDatabasesVariable } from '../../packages/server/src/engines/postgres/testing/postgres-data.ts';
+import { effortOf } from './effort.ts';
+import { seedOf } from './seed.ts';
+import { TestDatabases } from './test-databases.ts';
+
+/** Runs once for each project, in the main process, before its tests; what it returns runs behind the last of them. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const effort = effortOf(process.env['TENURE_TEST_EFFORT']);
+  const seed = seedOf(process.env['TENURE_TEST_SEED'], effort);
+  project.provide('effort', effort);
+  project.provide('seed', seed);
+  // All projects of a run have one seed, also where it is fresh, and share the databases.
+  process.env['TENURE_TEST_SEED'] = `${seed}`;
+  if (process.env[testDatabasesVariable] !== undefined) return async () => undefined;
+  const databases = await TestDatabases.start();
+  process.env[testDatabasesVariable] = databases.url;
+  return () => databases.stop();
+}
