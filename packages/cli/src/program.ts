@@ -1,7 +1,7 @@
-import { Command, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { exitCodes } from './cli-error.ts';
 import { withConnectionOptions } from './connection-options.ts';
-import type { CommandContext } from './command-context.ts';
+import { CommandContext, type CommandIo } from './command-context.ts';
 import { addDelCommand } from './commands/del-command.ts';
 import { addGetCommand } from './commands/get-command.ts';
 import { addLeaseCommands } from './commands/lease-commands.ts';
@@ -32,6 +32,19 @@ A first lease:
   tenure put my/key hello --lease a1         a key that goes with it
   tenure lease keep-alive a1                 stop this, and the key is gone a minute later
 `;
+
+/** Runs a command line of any command but `serve` and resolves with the exit code. Rejects with CliError. */
+export async function runProgram(argv: readonly string[], io: CommandIo): Promise<number> {
+  const context = new CommandContext(io);
+  try {
+    await buildProgram(context).parseAsync(argv, { from: 'user' });
+    return context.exitCode;
+  } catch (error) {
+    // Commander has printed its message, or the help that was asked for, by itself.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+    throw error;
+  }
+}
 
 /** All commands but \`serve\`, which only shows its name here: its flags come from the server's package. */
 export function buildProgram(context: CommandContext): Command {

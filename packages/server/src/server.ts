@@ -22,7 +22,7 @@ import { createLogger, type Logger } from './logging/logger.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import { AutoCompactor } from './replica/auto-compactor.ts';
 import { Replica } from './replica/replica.ts';
-import { SharedServer } from './shared-server.ts';
+import type { SharedServer } from './shared-server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
 export interface ServeIo {
@@ -252,6 +252,8 @@ async function openSharedServer(config: ServerConfig, log: Logger): Promise<Shar
     else log.warn({ reason }, 'what keeps the log cannot be reached');
   });
   const onState = (state: EngineState): void => health.told(state);
+  // Loaded here: a server alone needs nothing of what servers say to each other.
+  const { SharedServer } = await import('./shared-server.ts');
   const engine = await openSharedEngine({ url, schema, dedicated, tls, login, onNotice, onState });
   return new SharedServer(config, engine, health, log);
 }

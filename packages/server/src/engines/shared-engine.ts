@@ -3,9 +3,7 @@ import { EngineError } from './engine-error.ts';
 import type { EngineState } from './engine-health.ts';
 import { parseEtcdAddress } from './etcd/etcd-address.ts';
 import type { EtcdCredentials, EtcdTls } from './etcd/etcd-client.ts';
-import { openEtcdEngine } from './etcd/etcd-engine.ts';
 import type { SharedLogEngine } from './log-engine.ts';
-import { openPostgresEngine } from './postgres/postgres-engine.ts';
 
 export interface SharedEngineOptions {
   /** postgres://..., or etcd://user:password@host:port,host:port/prefix. */
@@ -32,12 +30,16 @@ export interface EngineLogin {
   readonly passwordFile: string;
 }
 
-/** Opens the log that an address names, on an engine that several servers share. Rejects with EngineError. */
+/**
+ * Opens the log that an address names, on an engine that several servers share. Rejects with EngineError. An engine is
+ * loaded when it is opened: its client is most of what a server would otherwise load at its start.
+ */
 export async function openSharedEngine(options: SharedEngineOptions): Promise<SharedLogEngine> {
   const { url, schema, dedicated, mustExist = false, onNotice, onState = () => undefined } = options;
   const tls = readTls(options.tls);
   if (!url.startsWith('etcd://')) {
     if (tls !== undefined) throw unusable('--engine-cacert, --engine-cert and --engine-key are for etcd; ' + sslHelp);
+    const { openPostgresEngine } = await import('./postgres/postgres-engine.ts');
     return openPostgresEngine({
       url,
       schema,
@@ -48,6 +50,7 @@ export async function openSharedEngine(options: SharedEngineOptions): Promise<Sh
   }
   const { endpoints, prefix, credentials: named } = parseEtcdAddress(url);
   const credentials = credentialsOf(options.login) ?? named;
+  const { openEtcdEngine } = await import('./etcd/etcd-engine.ts');
   return openEtcdEngine({
     endpoints,
     prefix,
