@@ -82,12 +82,23 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Passes SIGTERM and SIGHUP on, and SIGINT too unless a terminal has sent it to the child already. */
-export function forwardSignals(child) {
+let interrupted = false;
+
+/** Whether somebody has asked this process to end: then nothing more is begun. */
+export function isInterrupted() {
+  return interrupted;
+}
+
+/**
+ * Passes SIGTERM and SIGHUP on, and SIGINT too unless a terminal has sent it to the child already. A child with a
+ * process group of its own gets none from a terminal: `send` is then given, and passes all on.
+ */
+export function forwardSignals(child, send) {
   const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => {
     const handler = () => {
-      if (signal === 'SIGINT' && process.stdin.isTTY) return;
-      child.kill(signal);
+      interrupted = true;
+      if (send !== undefined) send(child, signal);
+      else if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     };
     process.on(signal, handler);
     return [signal, handler];
@@ -97,6 +108,6 @@ export function forwardSignals(child) {
   };
 }
 
-function signalNumber(signal) {
+export function signalNumber(signal) {
   return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[signal] ?? 0;
 }

@@ -1,102 +1,75 @@
-// npm test: install what is missing, build, check the types and the style, run the suites, and end with one line of
-// totals.
-//   --long    the long suite instead (crashes, randomised runs)
-//   --smoke   unit tests, a short run of the built command and the examples: what CI does on the other Node versions
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { build, installWhatIsMissing, programs, requireNode, root, run } from './prepare.mjs';
+// npm test: install what is missing, build, check types and style, run the tests, and end with one line of totals.
+//   npm test -- FILE-OR-FOLDER ... [-t NAME]   the tests of these files alone, of whatever kind
+//   --long         the long suites at the effort of CI
+//   --simulation   the simulated seeds at the effort of CI
+//   --smoke        unit tests, a short run of the built command and the examples: what CI does on other Node versions
+// TENURE_TEST_SEED and TENURE_TEST_EFFORT (commit, ci, soak) are explained in tests/README.md.
+import { writeFileSync } from 'node:fs';
+import { build, installWhatIsMissing, isInterrupted, programs, requireNode, run } from './prepare.mjs';
+import { TestRun } from './test-run.mjs';
 
+const ci = { TENURE_TEST_EFFORT: process.env.TENURE_TEST_EFFORT ?? 'ci' };
+
+/** The parts of each mode. A share is about what a part takes on two cores; three times that ends it. */
 const modes = {
-  '': { checks: true, runs: [{ project: 'unit' }, { project: 'e2e' }] },
-  '--long': { checks: false, runs: [{ project: 'long' }, { project: 'simulation' }] },
+  '--commit': {
+    checks: true,
+    parts: [
+      { name: 'unit', shareSeconds: 120, args: ['--project', 'unit'] },
+      { name: 'e2e', shareSeconds: 150, args: ['--project', 'e2e'] },
+      { name: 'timed', shareSeconds: 20, args: ['--project', 'timed', '--passWithNoTests'] },
+    ],
+  },
+  '--long': {
+    parts: [{ name: 'long', shareSeconds: 600, args: ['--project', 'long'], env: ci }],
+  },
+  '--simulation': {
+    parts: [{ name: 'simulation', shareSeconds: 300, args: ['--project', 'simulation'], env: ci }],
+  },
   '--smoke': {
-    checks: false,
-    runs: [{ project: 'unit' }, { project: 'e2e', files: ['tests/smoke.e2e.test.ts', 'tests/examples.e2e.test.ts'] }],
+    parts: [
+      { name: 'unit', shareSeconds: 150, args: ['--project', 'unit'] },
+      {
+        name: 'smoke and examples',
+        shareSeconds: 60,
+        args: ['--project', 'e2e', 'tests/smoke.e2e.test.ts', 'tests/examples.e2e.test.ts'],
+      },
+    ],
   },
 };
 
-const reporters = ['--reporter=default', `--reporter=${join(root, 'scripts/skip-reporter.mjs')}`, '--reporter=json'];
-
-const totals = { passed: 0, failed: 0, skipped: 0 };
-
 async function main() {
-  const mode = modes[process.argv[2] ?? ''];
-  if (mode === undefined) {
-    console.error('usage: node scripts/test.mjs [--long | --smoke]');
+  const [first = '--commit', ...others] = process.argv.slice(2);
+  const mode = first.startsWith('-') ? modes[first] : chosen([first, ...others]);
+  if (mode === undefined || (first.startsWith('-') && others.length > 0)) {
+    console.error(`usage: npm test [-- FILE-OR-FOLDER ... [-t NAME] | ${Object.keys(modes).join(' | ')}]`);
     return 2;
   }
   requireNode();
   await installWhatIsMissing();
-  if (await step('build', build)) {
+  const testRun = new TestRun();
+  if (await testRun.step('build', build)) {
     // The suites run whatever the checks say: one run shows everything there is to repair.
-    if (mode.checks) await checks();
-    for (const suite of mode.runs) await vitest(suite);
+    if (mode.checks) await checks(testRun);
+    for (const part of mode.parts) if (!isInterrupted()) await testRun.vitest(part);
   }
-  // Exactly this form, alone on the last line: CI reads it.
-  console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
-  return totals.failed === 0 ? 0 : 1;
+  const { TENURE_TEST_SUMMARY: summaryFile } = process.env;
+  if (summaryFile !== undefined) writeFileSync(summaryFile, JSON.stringify(testRun.summary()));
+  testRun.report();
+  return testRun.failed === 0 ? 0 : 1;
 }
 
-async function checks() {
-  await step('types', () => run(process.execPath, [programs.tsc, '-p', 'tsconfig.check.json']));
-  await step('lint', () => run(process.execPath, [programs.oxlint, '--type-aware', '--deny-warnings', '--quiet']));
+/** Files and folders as vitest takes them, in whatever project they are. */
+function chosen(args) {
+  return { parts: [{ name: args.join(' '), shareSeconds: 3_600, args }] };
 }
 
-/** A step that is no test counts as one failure when it fails and as nothing otherwise. */
-async function step(name, action) {
-  const startedMs = performance.now();
-  const code = await action();
-  console.log(`${code === 0 ? 'ok' : 'FAILED'}  ${name} (${seconds(performance.now() - startedMs)})`);
-  if (code !== 0) totals.failed += 1;
-  return code === 0;
-}
-
-async function vitest({ project, files = [] }) {
-  const folder = mkdtempSync(join(tmpdir(), 'tenure-test-'));
-  const report = join(folder, `${project}.json`);
-  const args = ['run', '--project', project, '--passWithNoTests', ...reporters];
-  const code = await run(process.execPath, [programs.vitest, ...args, `--outputFile.json=${report}`, ...files]);
-  try {
-    count(project, code, JSON.parse(readFileSync(report, 'utf8')));
-  } catch (error) {
-    console.error(`no result of the ${project} suite: ${error.message}`);
-    totals.failed += 1;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function count(project, code, report) {
-  const before = totals.failed;
-  totals.passed += report.numPassedTests;
-  totals.failed += report.numFailedTests;
-  for (const file of report.testResults) {
-    // A file that could not even be loaded has no tests to count.
-    if (file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed')) totals.failed += 1;
-    for (const test of file.assertionResults) if (isSkipped(test)) countSkip(file.name, test);
-  }
-  // An error outside of any test (an unhandled rejection) fails the run and shows in no count.
-  if (code !== 0 && totals.failed === before) {
-    console.error(`the ${project} suite ended with code ${code}`);
-    totals.failed += 1;
-  }
-}
-
-function isSkipped(test) {
-  return test.status === 'skipped' || test.status === 'pending' || test.status === 'todo' || test.status === 'disabled';
-}
-
-/** CI installs every program that a test may need, so a skip there hides something and counts as a failure. */
-function countSkip(file, test) {
-  totals.skipped += 1;
-  if (process.env.CI !== 'true') return;
-  console.error(`skipped under CI: ${file.slice(root.length + 1)} > ${test.fullName}`);
-  totals.failed += 1;
-}
-
-function seconds(ms) {
-  return `${(ms / 1000).toFixed(1)} s`;
+async function checks(testRun) {
+  await Promise.all([
+    testRun.step('types', () => run(process.execPath, [programs.tsc, '-p', 'tsconfig.check.json'])),
+    testRun.step('lint', () => run(process.execPath, [programs.oxlint, '--type-aware', '--deny-warnings', '--quiet'])),
+    testRun.step('format', () => run(process.execPath, [programs.oxfmt, '--check'])),
+  ]);
 }
 
 process.exitCode = await main();

@@ -1,0 +1,56 @@
+// Runs a program for a part of the tests, and ends it with all that it started when it takes far too long.
+import { spawn } from 'node:child_process';
+import { forwardSignals, root, signalNumber } from './prepare.mjs';
+
+/** A part that takes so many times its share is stuck, or the machine is no use for tests. */
+const sharesMax = 3;
+const lastWordsMs = 2_000;
+const graceMs = 10_000;
+
+/**
+ * Resolves with the exit code (128 + n for a signal), or with 124 when the part took three times its share and was
+ * stopped: `lastSignal` asks it for a last word before. Its process group is its own, so that nothing of it is left.
+ */
+export function runLimited({ name, shareSeconds, command, args, env = {}, output, lastSignal }) {
+  return new Promise((resolve) => {
+    const stdio = output === undefined ? 'inherit' : ['ignore', output, output];
+    const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env }, detached: true });
+    const stopForwarding = forwardSignals(child, signalGroup);
+    let isStopped = false;
+    const timers = [
+      setTimeout(
+        () => {
+          isStopped = true;
+          const limit = `${sharesMax} times its share of ${shareSeconds} s`;
+          console.error(`\nSTOPPED  ${name}: it took ${limit}. It is stuck, or this machine is too slow or too busy.`);
+          // The reporter says which test files are running.
+          child.kill('SIGUSR2');
+          timers.push(setTimeout(signalGroup, lastWordsMs, child, 'SIGTERM'));
+          timers.push(setTimeout(signalGroup, lastWordsMs + graceMs, child, 'SIGKILL'));
+        },
+        shareSeconds * sharesMax * 1_000,
+      ),
+    ];
+    const ended = (code) => {
+      for (const timer of timers) clearTimeout(timer);
+      stopForwarding();
+      // What a test left behind goes with it.
+      signalGroup(child, 'SIGKILL');
+      resolve(isStopped ? 124 : code);
+    };
+    child.on('error', (error) => {
+      console.error(`${command}: ${error.message}`);
+      ended(127);
+    });
+    child.on('close', (code, signal) => ended(code ?? 128 + signalNumber(signal)));
+  });
+}
+
+function signalGroup(child, signal) {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}

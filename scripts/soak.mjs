@@ -1,0 +1,126 @@
+// npm run test:soak -- --minutes N [--resume] [--only TEXT]
+//
+// Everything that needs hours or chance: the long suites at full length, the properties and the differential test with
+// fresh seeds, and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been
+// done is kept in the folder soak-report after each item, so that `--resume` goes on there; its report.md says what was
+// found.
+import { execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build, installWhatIsMissing, isInterrupted, programs, requireNode, root } from './prepare.mjs';
+import { TestRun } from './test-run.mjs';
+
+const folder = join(root, 'soak-report');
+const stateFile = join(folder, 'state.json');
+/** Of one turn of the simulation. Fifty turns are a million. */
+const simulatedSeeds = 20_000;
+/** What no single item should take, at full length: three times this ends it. */
+const itemShareSeconds = 2_400;
+
+async function main() {
+  const options = parseOptions();
+  if (options === undefined) return 2;
+  requireNode();
+  await installWhatIsMissing();
+  if ((await build()) !== 0) return 1;
+  const state = openState(options.resume);
+  if (state === undefined) return 2;
+  const items = listItems().filter(({ name }) => name.includes(options.only));
+  const untilMs = performance.now() + options.minutes * 60_000;
+  while (performance.now() < untilMs && !isInterrupted()) {
+    await takeTurn(state, items[state.turns % items.length], untilMs);
+    state.turns += 1;
+    save(state, items);
+  }
+  const failed = state.runs.filter((run) => run.failed > 0).length;
+  const passed = state.runs.length - failed;
+  console.log(`\nThe report is in the folder soak-report.\n${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+function parseOptions() {
+  const options = { minutes: { type: 'string' }, resume: { type: 'boolean' }, only: { type: 'string' } };
+  try {
+    const { values } = parseArgs({ options });
+    const minutes = Number(values.minutes);
+    if (minutes > 0) return { minutes, resume: values.resume ?? false, only: values.only ?? '' };
+  } catch (error) {
+    console.error(error.message);
+  }
+  console.error('usage: npm run test:soak -- --minutes N [--resume] [--only TEXT-IN-THE-NAME-OF-ITEMS]');
+  return undefined;
+}
+
+/** Each file of the long suites by itself, the properties of the unit tests, the differential test, and simulations. */
+function listItems() {
+  const list = [programs.vitest, 'list', '--project', 'long', '--filesOnly'];
+  const files = execFileSync(process.execPath, list, { cwd: root, encoding: 'utf8' }).match(/\S+\.long\.test\.ts/g);
+  const long = files.map((file) => ({ name: file, args: ['--project', 'long', file] }));
+  const others = [
+    { name: 'properties', args: ['--project', 'unit'] },
+    { name: 'differential', args: ['--project', 'e2e', 'conformance/differential.test.ts'] },
+  ];
+  const simulation = { name: 'simulation', args: ['--project', 'simulation'] };
+  // Half of the turns: a seed takes a hundredth of a second, and only many of them find something.
+  return [...long, ...others].flatMap((item) => [item, simulation]);
+}
+
+function openState(resume) {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
+  if (!resume) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    return { commit, turns: 0, nextSimulatedSeed: randomInt(2 ** 40), runs: [] };
+  }
+  if (!existsSync(stateFile)) {
+    console.error('there is nothing to resume: soak-report/state.json is missing');
+    return undefined;
+  }
+  return { ...JSON.parse(readFileSync(stateFile, 'utf8')), commit };
+}
+
+async function takeTurn(state, item, untilMs) {
+  const seed = randomInt(2 ** 31);
+  const log = join(folder, `${String(state.turns).padStart(4, '0')}-${item.name.replaceAll('/', '-')}.log`);
+  const env = { TENURE_TEST_EFFORT: 'soak', TENURE_TEST_SEED: `${seed}` };
+  if (item.name === 'simulation') {
+    env.TENURE_SIMULATION_FIRST_SEED = `${state.nextSimulatedSeed}`;
+    env.TENURE_SIMULATION_SEEDS = `${simulatedSeeds}`;
+    env.TENURE_SOAK_MINUTES = `${(untilMs - performance.now()) / 60_000}`;
+    state.nextSimulatedSeed += simulatedSeeds;
+  }
+  console.log(`\n${item.name}, seed ${seed} ...`);
+  const run = new TestRun();
+  await run.vitest({ ...item, shareSeconds: itemShareSeconds, env, output: openSync(log, 'w') });
+  if (isInterrupted()) return;
+  const { parts } = run.summary();
+  const [{ seconds, passed, failed }] = parts;
+  state.runs.push({ item: item.name, seed, seconds, passed, failed, commit: state.commit, log });
+  if (failed === 0) rmSync(log);
+  else console.log(readFileSync(log, 'utf8').slice(-10_000));
+}
+
+function save(state, items) {
+  writeFileSync(stateFile, JSON.stringify(state, undefined, 1));
+  const minutes = state.runs.reduce((sum, { seconds }) => sum + seconds, 0) / 60;
+  const never = items.filter(({ name }) => state.runs.every(({ item }) => item !== name)).map(({ name }) => name);
+  const rows = state.runs.map(({ item, seed, seconds, passed, failed, commit, log }) => {
+    const outcome = failed === 0 ? `${passed} passed` : `**${failed} failed**, see ${log}`;
+    return `| ${item} | ${seed} | ${seconds.toFixed(0)} | ${outcome} | ${commit.slice(0, 9)} |`;
+  });
+  const text = [
+    `# Soak: ${minutes.toFixed(0)} minutes, ${state.turns} turns`,
+    '',
+    `Not run yet: ${never.length === 0 ? 'nothing' : [...new Set(never)].join(', ')}.`,
+    '',
+    '| item | seed | seconds | outcome | commit |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ];
+  writeFileSync(join(folder, 'report.md'), text.join('\n'));
+}
+
+process.exitCode = await main();
