@@ -7,36 +7,40 @@ const sharesMax = 3;
 const lastWordsMs = 2_000;
 const graceMs = 10_000;
 
+/** The exit codes of a part that was stopped: it took too long, or the time of the whole run was up. */
+export const stoppedCode = 124;
+export const timeIsUpCode = 125;
+
 /**
- * Resolves with the exit code (128 + n for a signal), or with 124 when the part took three times its share and was
- * stopped: `lastSignal` asks it for a last word before. Its process group is its own, so that nothing of it is left.
+ * Resolves with the exit code (128 + n for a signal), with `stoppedCode` when the part took three times its share, or
+ * with `timeIsUpCode` at `untilMs` of performance.now(). `lastSignal` asks the program for a last word before it is
+ * stopped. Its process group is its own, so that nothing of it is left.
  */
-export function runLimited({ name, shareSeconds, command, args, env = {}, output, lastSignal }) {
+export function runLimited({ name, shareSeconds, untilMs = Infinity, command, args, env = {}, output, lastSignal }) {
   return new Promise((resolve) => {
     const stdio = output === undefined ? 'inherit' : ['ignore', output, output];
     const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env }, detached: true });
     const stopForwarding = forwardSignals(child, signalGroup);
-    let isStopped = false;
-    const timers = [
-      setTimeout(
-        () => {
-          isStopped = true;
-          const limit = `${sharesMax} times its share of ${shareSeconds} s`;
-          console.error(`\nSTOPPED  ${name}: it took ${limit}. It is stuck, or this machine is too slow or too busy.`);
-          // The reporter says which test files are running.
-          child.kill('SIGUSR2');
-          timers.push(setTimeout(signalGroup, lastWordsMs, child, 'SIGTERM'));
-          timers.push(setTimeout(signalGroup, lastWordsMs + graceMs, child, 'SIGKILL'));
-        },
-        shareSeconds * sharesMax * 1_000,
-      ),
-    ];
+    let stopped;
+    const limitMs = shareSeconds * sharesMax * 1_000;
+    const leftMs = untilMs - performance.now();
+    const stop = () => {
+      stopped = leftMs < limitMs ? timeIsUpCode : stoppedCode;
+      if (stopped === stoppedCode) {
+        const limit = `${sharesMax} times its share of ${shareSeconds} s`;
+        console.error(`\nSTOPPED  ${name}: it took ${limit}. It is stuck, or this machine is too slow or too busy.`);
+        if (lastSignal !== undefined) child.kill(lastSignal);
+      }
+      timers.push(setTimeout(signalGroup, lastWordsMs, child, 'SIGTERM'));
+      timers.push(setTimeout(signalGroup, lastWordsMs + graceMs, child, 'SIGKILL'));
+    };
+    const timers = [setTimeout(stop, Math.max(0, Math.min(limitMs, leftMs)))];
     const ended = (code) => {
       for (const timer of timers) clearTimeout(timer);
       stopForwarding();
       // What a test left behind goes with it.
       signalGroup(child, 'SIGKILL');
-      resolve(isStopped ? 124 : code);
+      resolve(stopped ?? code);
     };
     child.on('error', (error) => {
       console.error(`${command}: ${error.message}`);

@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, installWhatIsMissing, isInterrupted, programs, requireNode, root } from './prepare.mjs';
 import { TestRun } from './test-run.mjs';
@@ -30,8 +30,8 @@ async function main() {
   const items = listItems().filter(({ name }) => name.includes(options.only));
   const untilMs = performance.now() + options.minutes * 60_000;
   while (performance.now() < untilMs && !isInterrupted()) {
-    await takeTurn(state, items[state.turns % items.length], untilMs);
-    state.turns += 1;
+    const isDone = await takeTurn(state, items[state.turns % items.length], untilMs);
+    if (isDone) state.turns += 1;
     save(state, items);
   }
   const failed = state.runs.filter((run) => run.failed > 0).length;
@@ -81,6 +81,7 @@ function openState(resume) {
   return { ...JSON.parse(readFileSync(stateFile, 'utf8')), commit };
 }
 
+/** Resolves with whether the item came to its end: one that did not is the first of the next run. */
 async function takeTurn(state, item, untilMs) {
   const seed = randomInt(2 ** 31);
   const log = join(folder, `${String(state.turns).padStart(4, '0')}-${item.name.replaceAll('/', '-')}.log`);
@@ -88,18 +89,22 @@ async function takeTurn(state, item, untilMs) {
   if (item.name === 'simulation') {
     env.TENURE_SIMULATION_FIRST_SEED = `${state.nextSimulatedSeed}`;
     env.TENURE_SIMULATION_SEEDS = `${simulatedSeeds}`;
-    env.TENURE_SOAK_MINUTES = `${(untilMs - performance.now()) / 60_000}`;
-    state.nextSimulatedSeed += simulatedSeeds;
   }
   console.log(`\n${item.name}, seed ${seed} ...`);
   const run = new TestRun();
-  await run.vitest({ ...item, shareSeconds: itemShareSeconds, env, output: openSync(log, 'w') });
-  if (isInterrupted()) return;
-  const { parts } = run.summary();
-  const [{ seconds, passed, failed }] = parts;
-  state.runs.push({ item: item.name, seed, seconds, passed, failed, commit: state.commit, log });
+  const limits = { shareSeconds: itemShareSeconds, untilMs };
+  const outcome = await run.vitest({ ...item, ...limits, env, output: openSync(log, 'w') });
+  if (outcome === undefined || isInterrupted()) {
+    console.log(`${item.name} did not come to its end`);
+    rmSync(log);
+    return false;
+  }
+  if (item.name === 'simulation') state.nextSimulatedSeed += simulatedSeeds;
+  const [{ seconds, passed, failed }] = run.summary().parts;
+  state.runs.push({ item: item.name, seed, seconds, passed, failed, commit: state.commit, log: relative(root, log) });
   if (failed === 0) rmSync(log);
   else console.log(readFileSync(log, 'utf8').slice(-10_000));
+  return true;
 }
 
 function save(state, items) {

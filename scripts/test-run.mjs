@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { runLimited } from './limited-run.mjs';
+import { runLimited, timeIsUpCode } from './limited-run.mjs';
 import { programs, root } from './prepare.mjs';
 
 const slowestShown = 20;
@@ -25,20 +25,25 @@ export class TestRun {
     return code === 0;
   }
 
-  /** Runs vitest: `args` are files, projects and flags. `output` takes what it prints instead of our own output. */
-  async vitest({ name, shareSeconds, args, env, node = process.execPath, output }) {
+  /**
+   * Runs vitest and resolves with whether all passed: `args` are files, projects and flags, `limits` those of
+   * `runLimited`, `output` takes what it prints instead of our own output. Undefined when the time was up: then the
+   * part counts for nothing.
+   */
+  async vitest({ name, args, env, output, ...limits }) {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-test-'));
     const file = join(folder, 'report.json');
     const startedMs = performance.now();
     const all = [programs.vitest, 'run', ...reporters, `--outputFile.json=${file}`, ...args];
     // At SIGUSR2 our reporter says which files are running.
-    const program = { command: node, args: all, env, output, lastSignal: 'SIGUSR2' };
-    const code = await runLimited({ name, shareSeconds, ...program });
+    const program = { command: process.execPath, args: all, env, output, lastSignal: 'SIGUSR2' };
+    const code = await runLimited({ name, ...limits, ...program });
     const part = { name, seconds: secondsSince(startedMs), passed: 0, failed: 0, skipped: 0 };
     try {
+      if (code === timeIsUpCode) return undefined;
       this.#count(part, JSON.parse(readFileSync(file, 'utf8')));
     } catch (error) {
-      console.error(`${name} ended with code ${code} and no result: ${error.message}`);
+      console.error(`${name} left no result: ${error.message}`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
