@@ -1,7 +1,7 @@
 import { calls } from './calls.ts';
 import type { CaseGroup } from './case.ts';
 import { cluster } from './cluster.ts';
-import { kvCompact } from './kv-compact.ts';
+import { kvCompact, kvCompactFromTheStart } from './kv-compact.ts';
 import { kvDelete } from './kv-delete.ts';
 import { kvPut } from './kv-put.ts';
 import { kvRangeOrder } from './kv-range-order.ts';
@@ -38,6 +38,7 @@ export const caseGroups: readonly CaseGroup[] = [
   kvTxnCompare,
   kvTxnRefusals,
   kvCompact,
+  kvCompactFromTheStart,
   watchCreate,
   watchStart,
   watchEvents,

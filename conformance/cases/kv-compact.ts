@@ -124,3 +124,53 @@ export const kvCompact: CaseGroup = {
     },
   ],
 };
+
+/**
+ * What is compacted below the first revision. etcd begins with -1 as what was compacted last: so 0 may be compacted
+ * once, nothing below it ever, and a range of a transaction, which takes a negative revision for an older one, may
+ * name -1 until then.
+ */
+export const kvCompactFromTheStart: CaseGroup = {
+  name: 'KV.Compact, of a store that was never compacted',
+  server: {},
+  cases: [
+    {
+      name: 'refuses a negative revision as compacted, and changes nothing by it',
+      run: async (t) => {
+        const revision = await t.put('a', '1');
+        for (const negative of [-(2n ** 63n), -2n, -1n]) {
+          for (const physical of [false, true]) {
+            expect(await refusalOf(t.kv.compact({ revision: negative, physical }))).toEqual(refused.compacted);
+          }
+        }
+        expect((await t.maintenance.hashKV({})).compactRevision).toBe(-1n);
+        expect((await t.kv.txn({ success: [op.range({ key: t.key('a'), revision: -1n })] })).succeeded).toBe(true);
+        expect(await refusalOf(t.kv.txn({ success: [op.range({ key: t.key('a'), revision: -2n })] }))).toEqual(
+          refused.compacted,
+        );
+        expect(await t.revision()).toBe(revision);
+      },
+    },
+    {
+      name: 'compacts revision 0 once, which takes nothing away',
+      run: async (t) => {
+        const revision = await t.put('a', '1');
+        const reply = await t.kv.compact({ revision: 0n });
+        expect(reply.header?.revision).toBe(revision);
+        for (const again of [0n, -1n, -(2n ** 63n)]) {
+          expect(await refusalOf(t.kv.compact({ revision: again }))).toEqual(refused.compacted);
+        }
+        expect((await t.maintenance.hashKV({})).compactRevision).toBe(0n);
+        expect(await t.get('a', 1n)).toBeUndefined();
+        expect(await t.get('a', -1n)).toMatchObject({ version: 1n });
+        expect(await refusalOf(t.kv.txn({ success: [op.range({ key: t.key('a'), revision: -1n })] }))).toEqual(
+          refused.compacted,
+        );
+        const watch = t.watchStream();
+        const { watchId } = await watch.create({ key: t.key('a'), startRevision: 1n });
+        expect(t.events(await watch.events(watchId, 1), revision)).toEqual(['PUT a=1 +0']);
+        expect((await t.kv.compact({ revision: 1n })).header?.revision).toBe(revision);
+      },
+    },
+  ],
+};

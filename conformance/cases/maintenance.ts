@@ -116,6 +116,17 @@ const hashes: Case[] = [
     },
   },
   {
+    name: 'answers the HashKV of the compacted revision itself',
+    since: '3.6',
+    run: async (t) => {
+      const revision = await t.put('a', '1');
+      const then = await t.maintenance.hashKV({});
+      await t.put('a', '2');
+      await t.kv.compact({ revision });
+      expect(await t.maintenance.hashKV({ revision })).toMatchObject({ hash: then.hash, compactRevision: revision });
+    },
+  },
+  {
     name: 'answers Hash, another after a write',
     run: async (t) => {
       const first = await t.maintenance.hash({});

@@ -18,7 +18,7 @@ export type {
   TxnRequest,
   TxnResult,
 } from './mvcc/kv-types.ts';
-export { checkDeleteRange, checkPut, checkRange, checkTxn } from './mvcc/request-check.ts';
+export { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn } from './mvcc/request-check.ts';
 export { isReadOnlyTxn } from './mvcc/txn-plan.ts';
 export type { NewCluster } from './snapshot/new-cluster.ts';
 export { SnapshotError } from './snapshot/snapshot-error.ts';

@@ -45,9 +45,11 @@ describe('compaction', () => {
     const compact = (revision: number): unknown => applyNext(state, { kind: 'compact', revision }).responses[0];
     expect(compact(4)).toEqual(refused('FutureRevision'));
     expect(compact(-1)).toEqual(refused('Compacted'));
+    expect(state.compactRevision).toBe(-1);
     // etcd lets an empty past be compacted once.
     expect(compact(0)).toEqual({ kind: 'compact', revision: 3 });
     expect(compact(0)).toEqual(refused('Compacted'));
+    expect(compact(-1)).toEqual(refused('Compacted'));
     expect(compact(3)).toEqual({ kind: 'compact', revision: 3 });
     expect(compact(3)).toEqual(refused('Compacted'));
     expect(compact(2)).toEqual(refused('Compacted'));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { compare, deleteRange, put, putRequest, range, rangeRequest, txn } from '../testing/requests.ts';
+import { StateMachine } from '../state-machine/state-machine.ts';
+import { applyNext, compare, deleteRange, put, putRequest, range, rangeRequest, txn } from '../testing/requests.ts';
 import type { RequestOp, TxnRequest } from './kv-types.ts';
-import { checkDeleteRange, checkPut, checkRange, checkTxn } from './request-check.ts';
+import { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn } from './request-check.ts';
 
 const refused = (code: string): unknown => ({ kind: 'error', code });
 
@@ -27,6 +28,23 @@ describe('checkRange', () => {
       expect(checkRange(rangeRequest('a', '', { sortTarget }))).toEqual(refused('InvalidSortOption'));
     }
     expect(checkRange(rangeRequest('a', '', { sortOrder: 2, sortTarget: 4 }))).toBeUndefined();
+  });
+});
+
+describe('checkCompact', () => {
+  it('takes what lies before revision 0 for compacted, in every state', () => {
+    for (const revision of [Number.MIN_SAFE_INTEGER, -2, -1]) {
+      expect(checkCompact(revision)).toEqual(refused('Compacted'));
+    }
+    for (const revision of [0, 1, Number.MAX_SAFE_INTEGER]) expect(checkCompact(revision)).toBeUndefined();
+  });
+
+  it('refuses nothing that a new state machine would do', () => {
+    for (const revision of [-2, -1, 0, 1]) {
+      const state = new StateMachine();
+      const [response] = applyNext(state, { kind: 'compact', revision }).responses;
+      expect(checkCompact(revision)?.code).toBe(response?.kind === 'error' ? response.code : undefined);
+    }
   });
 });
 

@@ -28,6 +28,11 @@ export function checkDeleteRange(deleteRange: DeleteRangeRequest): CoreError | u
   return deleteRange.key === '' ? coreError('EmptyKey') : undefined;
 }
 
+/** A compaction below revision 0 comes too late from the start: an empty store counts as compacted up to -1. */
+export function checkCompact(revision: number): CoreError | undefined {
+  return revision < 0 ? coreError('Compacted') : undefined;
+}
+
 /** How much more than `maxTxnOps` all the comparisons and ops of a transaction may be, with those of nested ones. */
 const maxTotalFactor = 16;
 

@@ -1,5 +1,5 @@
 import type { CommandResponse, DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest } from '@tenure/core';
-import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnlyTxn } from '@tenure/core';
+import { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnlyTxn } from '@tenure/core';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -93,8 +93,10 @@ export class KvService {
 
   async compact(request: Buffer): Promise<Buffer> {
     const { replica, identity } = this.#options;
-    const { revision } = decodeMessage(etcdserverpb.CompactionRequestSchema, request);
-    const response = await replica.propose({ kind: 'compact', revision: toSafeNumber(revision) });
+    const revision = toSafeNumber(decodeMessage(etcdserverpb.CompactionRequestSchema, request).revision);
+    const refused = checkCompact(revision);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    const response = await replica.propose({ kind: 'compact', revision });
     if (response.kind === 'error') throw statusOfCoreError(response);
     const header = headerMessage(identity, response.kind === 'compact' ? response.revision : 0, replica.state.epoch);
     return encodeFramed(etcdserverpb.CompactionResponseSchema, { header });
@@ -133,8 +135,7 @@ export class KvService {
 
 /** Revisions are below 2^53: what a client asks beyond that is as far out of reach as 2^53 itself. */
 function toSafeNumber(value: bigint): number {
-  if (value > BigInt(Number.MAX_SAFE_INTEGER)) return Number.MAX_SAFE_INTEGER;
-  return Math.max(Number(value), 0);
+  return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
 }
 
 function refusal(response: CommandResponse): Error {
