@@ -19,6 +19,9 @@ const settings = {
   bytea_output: 'hex',
   // The one row that moves leaves dead versions behind while a backup holds them; its index finds the live one.
   enable_seqscan: 'off',
+  // A table without an index has to be scanned all the same, and then counts as so dear that compiling the statement
+  // would seem to pay: half a second of work in each session that asks for a version.
+  jit: 'off',
   tcp_keepalives_idle: '10',
   tcp_keepalives_interval: '5',
   tcp_keepalives_count: '3',
