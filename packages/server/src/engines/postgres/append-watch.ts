@@ -3,8 +3,6 @@ import { causesOf, sqlStateOf } from './postgres-failure.ts';
 import type { Backend, PostgresSession } from './postgres-session.ts';
 import { openPrimarySession } from './primary-session.ts';
 
-/** An append that has no answer after this is looked after, and again each time this has passed. */
-const watchIntervalMs = 2_000;
 /** A backend that has just finished, or reads what the network still carries, is seen idle too, but not so often. */
 const idleLooksMax = 3;
 const overloaded = '53300';
@@ -23,6 +21,7 @@ export class AppendWatch {
 
   /** Settles as `answer` does; breaks `session` off, so that it rejects, when nothing works on it any more. */
   async over<Answer>(session: PostgresSession, answer: Promise<Answer>): Promise<Answer> {
+    const { watchIntervalMs } = this.#address.timing;
     let done: AbortController | undefined;
     let isOver = false;
     let idleLooks = 0;

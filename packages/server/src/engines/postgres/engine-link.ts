@@ -9,11 +9,6 @@ import { openPrimarySession } from './primary-session.ts';
 import { SessionKeeper } from './session-keeper.ts';
 import { TailHint } from './tail-hint.ts';
 
-/** What a follower misses when a notification is lost. */
-const pollIntervalMs = 250;
-/** How long a server may go on after a newer one has changed the schema under it, if its connections stand. */
-const schemaCheckIntervalMs = 2_000;
-
 /** Whether the database can be asked, and in words why it cannot. */
 export type EngineStateListener = (state: 'up' | 'down', reason: string) => void;
 
@@ -49,6 +44,7 @@ export class EngineLink {
       this.#listen(session);
       return session;
     });
+    const { pollIntervalMs, schemaCheckIntervalMs } = options.address.timing;
     this.#poll = setInterval(() => this.hint.give(), pollIntervalMs);
     this.#schemaWatch = setInterval(() => void this.#checkSchema(), schemaCheckIntervalMs);
   }

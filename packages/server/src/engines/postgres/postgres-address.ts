@@ -1,4 +1,6 @@
 import { EngineError } from '../engine-error.ts';
+import { defaultTiming } from './postgres-timing.ts';
+import type { PostgresTiming } from './postgres-timing.ts';
 
 export interface PostgresHost {
   /** Host and port, as an operator knows them. */
@@ -7,10 +9,11 @@ export interface PostgresHost {
   readonly url: string;
 }
 
-/** Where the log is kept: one database, on any of several hosts of which one is the primary. */
+/** Where the log is kept, and how long it is waited for: one database, on any of several hosts, one of them primary. */
 export interface PostgresAddress {
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
+  readonly timing: PostgresTiming;
 }
 
 const shape = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
@@ -29,7 +32,7 @@ const sslModes = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-f
  * Reads `postgres://user:password@host:port,host:port/database?options`. Throws EngineError `unusable` when it is none,
  * with a message that does not hold the password.
  */
-export function parsePostgresAddress(url: string): PostgresAddress {
+export function parsePostgresAddress(url: string, timing = defaultTiming): PostgresAddress {
   const parts = shape.exec(url);
   if (parts === null) throw unusable('it is not of the form postgres://user@host:port,host:port/database');
   const [, credentials, hostList = '', path = '', query = ''] = parts;
@@ -44,6 +47,7 @@ export function parsePostgresAddress(url: string): PostgresAddress {
   for (const name of ['host', 'port']) options.delete(name);
   const user = userOf(credentials);
   return {
+    timing,
     database: decoded(path) || user || 'the default one',
     hosts: hosts.map(({ host, port }) => {
       const at = new URLSearchParams(options);

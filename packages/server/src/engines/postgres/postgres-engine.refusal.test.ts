@@ -30,8 +30,9 @@ describe.runIf(hasPostgres())('opening a log in PostgreSQL', () => {
     ['while the connections stand', 'taken_over', false],
     ['while they are down', 'taken_down', true],
   ] as const) {
+    const timing = { schemaCheckIntervalMs: cut ? 3_600_000 : 50 };
     test(`a schema that becomes newer ends an engine that has it open, ${how}`, async () => {
-      const { engine, reached } = await opened.open({ url: cluster.url(), schema });
+      const { engine, reached } = await opened.open({ url: cluster.url(), schema, timing });
       const following = firstChunk(engine, logStart);
       await cluster.query(`UPDATE ${schema}.meta SET version = 2`);
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ '^tenure '`;

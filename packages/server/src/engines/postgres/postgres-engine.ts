@@ -12,6 +12,8 @@ import { parsePostgresAddress } from './postgres-address.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import { openingRefused, sqlStateOf, unavailable } from './postgres-failure.ts';
 import type { PostgresSession } from './postgres-session.ts';
+import { defaultTiming } from './postgres-timing.ts';
+import type { PostgresTiming } from './postgres-timing.ts';
 import { openPrimarySession } from './primary-session.ts';
 import { noticeSettings } from './settings-notice.ts';
 import { SnapshotTable } from './snapshot-table.ts';
@@ -37,6 +39,8 @@ export interface PostgresEngineOptions {
    * and `up` once all stand. At the opening it is up, which is not told.
    */
   readonly onState?: EngineStateListener;
+  /** For tests that lose a database on purpose: waits that are shorter or longer than the default ones. */
+  readonly timing?: Partial<PostgresTiming>;
 }
 
 /**
@@ -50,7 +54,7 @@ export interface PostgresEngineOptions {
  * every call rejects with `unusable` from then on, also those that wait: the engine has ended.
  */
 export async function openPostgresEngine(options: PostgresEngineOptions): Promise<SharedLogEngine> {
-  const address = parsePostgresAddress(options.url);
+  const address = parsePostgresAddress(options.url, { ...defaultTiming, ...options.timing });
   const schema = new LogSchema(options.schema ?? 'tenure');
   const signal = new AbortController().signal;
   try {

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { PostgresHost } from './postgres-address.ts';
+import type { PostgresTiming } from './postgres-timing.ts';
 
-/** A host that does not answer is given up after this, and the next one is tried. */
-const connectTimeoutMs = 3_000;
-/** What is not an append is small; a connection on which it takes longer is held for dead. */
-const queryTimeoutMs = 5_000;
 const keepAliveDelayMs = 5_000;
 
 const askIdentity = `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby,
@@ -36,14 +33,16 @@ export class PostgresSession {
   readonly host: string;
   readonly #client: Client;
   readonly #applicationName: string;
+  readonly #queryTimeoutMs: number;
   #pid = 0;
   #warning: string | undefined;
   #lostBecause: Error | undefined;
   #whenLost: (() => void)[] = [];
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(host: string, client: Client, applicationName: string) {
+  private constructor(host: string, client: Client, applicationName: string, queryTimeoutMs: number) {
     this.host = host;
+    this.#queryTimeoutMs = queryTimeoutMs;
     this.#client = client;
     this.#applicationName = applicationName;
     // What ends a connection is an event of the client whether a query is out or not.
@@ -53,7 +52,12 @@ export class PostgresSession {
   }
 
   /** Connects, or rejects with the error of the network or of the database, or because the host takes no writes. */
-  static async connectToPrimary(host: PostgresHost, purpose: string, signal: AbortSignal): Promise<PostgresSession> {
+  static async connectToPrimary(
+    host: PostgresHost,
+    { connectTimeoutMs, queryTimeoutMs }: PostgresTiming,
+    purpose: string,
+    signal: AbortSignal,
+  ): Promise<PostgresSession> {
     const applicationName = `tenure ${purpose} ${randomBytes(6).toString('hex')}`;
     const client = new Client({
       connectionString: host.url,
@@ -62,7 +66,7 @@ export class PostgresSession {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
     });
-    const session = new PostgresSession(host.name, client, applicationName);
+    const session = new PostgresSession(host.name, client, applicationName, queryTimeoutMs);
     const give = (): void => session.destroy(new Error('the connection is no longer needed'));
     signal.addEventListener('abort', give);
     try {
@@ -97,7 +101,7 @@ export class PostgresSession {
     return answer;
   }
 
-  async #query({ text, values = [], name, timeoutMs = queryTimeoutMs }: SessionQuery): Promise<readonly Row[]> {
+  async #query({ text, values = [], name, timeoutMs = this.#queryTimeoutMs }: SessionQuery): Promise<readonly Row[]> {
     if (this.#lostBecause !== undefined) throw this.#lostBecause;
     const late = (): void => this.destroy(new Error(`${this.host} did not answer within ${timeoutMs} ms`));
     const timer = timeoutMs > 0 ? setTimeout(late, timeoutMs) : undefined;
@@ -147,7 +151,7 @@ export class PostgresSession {
     if (this.#lostBecause !== undefined) return;
     this.#lostBecause = new Error('the connection was closed');
     this.#whenLost = [];
-    const timer = setTimeout(() => this.#client.connection.stream.destroy(), queryTimeoutMs);
+    const timer = setTimeout(() => this.#client.connection.stream.destroy(), this.#queryTimeoutMs);
     await this.#client.end().finally(() => clearTimeout(timer));
   }
 

@@ -1,6 +1,7 @@
 import type { PostgresAddress, PostgresHost } from './postgres-address.ts';
 import { describeFailure } from './postgres-failure.ts';
 import { PostgresSession } from './postgres-session.ts';
+import type { PostgresTiming } from './postgres-timing.ts';
 
 /**
  * What the log needs of its sessions, whatever the role, the database or the server has as its default. Nothing may end
@@ -55,7 +56,7 @@ export async function openPrimarySession(
   const tries: Promise<PostgresSession>[] = [];
   try {
     for (const host of address.hosts) {
-      tries.push(openOn(host, purpose, found.signal));
+      tries.push(openOn(host, address.timing, purpose, found.signal));
       if (tries.length < address.hosts.length && (await isOpenSoon(tries))) break;
     }
     const session = await Promise.any(tries);
@@ -96,8 +97,13 @@ async function isOpenSoon(tries: readonly Promise<PostgresSession>[]): Promise<b
   }
 }
 
-async function openOn(host: PostgresHost, purpose: string, signal: AbortSignal): Promise<PostgresSession> {
-  const session = await PostgresSession.connectToPrimary(host, purpose, signal);
+async function openOn(
+  host: PostgresHost,
+  timing: PostgresTiming,
+  purpose: string,
+  signal: AbortSignal,
+): Promise<PostgresSession> {
+  const session = await PostgresSession.connectToPrimary(host, timing, purpose, signal);
   try {
     await session.query({ text: applySettings, values: [Object.keys(settings), Object.values(settings)] });
     return session;

@@ -16,6 +16,7 @@ export class TcpProxy {
   readonly #silenced = new Set<Link>();
   /** Whether nothing gets through for a client at that port. */
   #isSilentFor: (clientPort: number) => boolean = () => false;
+  #opened = 0;
   #withheld: { text: string; isCut: boolean; seen: () => void } | undefined;
 
   private constructor(server: Server, target: number) {
@@ -37,6 +38,11 @@ export class TcpProxy {
   /** How many connections go through now. */
   get connections(): number {
     return this.#links.size;
+  }
+
+  /** How many connections have been made through it so far. */
+  get opened(): number {
+    return this.#opened;
   }
 
   /** Breaks every connection off; new ones are let through. */
@@ -97,6 +103,7 @@ export class TcpProxy {
     const server = connect(target, '127.0.0.1').setNoDelay();
     const link = { client: client.setNoDelay(), server };
     this.#links.add(link);
+    this.#opened += 1;
     const over = (): void => {
       this.#links.delete(link);
       this.#silenced.delete(link);
