@@ -195,6 +195,14 @@ describe('a stream between servers', () => {
 });
 
 describe('the leader', () => {
+  const look = (server: LeadingServer, times: number): void => {
+    for (let looked = 0; looked < times; looked += 1) server.peers.look();
+  };
+
+  /** Waits until the leader has heard that word of its one follower, which tells in it how far it has applied. */
+  const heard = (server: LeadingServer, appliedIndex: number): Promise<void> =>
+    vi.waitFor(() => expect(server.peers.peers).toMatchObject([{ memberId: 2n, appliedIndex }]), patience);
+
   test('ends the stream of a follower that says nothing any more, and marks it silent', async () => {
     const server = await start([2n]);
     const { secret } = server.replica.state;
@@ -202,15 +210,25 @@ describe('the leader', () => {
     const { transcript } = await follower.hello(server);
     follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
     await follower.welcomed();
-    for (let said = 0; said < 10; said += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      follower.say({});
+    for (let said = 1; said <= 10; said += 1) {
+      look(server, 3);
+      follower.say({ appliedIndex: BigInt(said) });
+      await heard(server, said);
     }
     expect(follower.status).toBeUndefined();
     expect(server.peers.view.silent).toEqual([]);
+    look(server, 3);
+    expect(server.peers.peers).toHaveLength(1);
+    look(server, 1);
     expect((await follower.ended()).details).toBe('nothing was heard of this server for too long');
     expect(server.peers.view.silent).toEqual([2n]);
     expect(server.peers.peers).toEqual([]);
+  });
+
+  test('looks by itself', async () => {
+    const server = await LeadingServer.start([2n], { lookIntervalMs: 5 });
+    cleanups.push(() => server.close());
+    await vi.waitFor(() => expect(server.peers.view.silent).toEqual([2n]), patience);
   });
 
   test('marks members silent that never came, and tells those who are linked, again and again', async () => {
@@ -220,16 +238,24 @@ describe('the leader', () => {
       expect(index).toBe(server.replica.position.index);
       told.push(silent);
     };
-    const connection = new LeaderConnection(followerOptions({ ...server.known, onView }));
-    const reporting = setInterval(() => connection.report(), 500);
-    cleanups.push(() => {
-      clearInterval(reporting);
-      connection.close();
-    });
-    await vi.waitFor(() => expect(told.at(-1)).toEqual([3n]), patience);
-    expect(told[0]).toEqual([]);
+    let said = 0;
+    const appliedIndex = (): number => said;
+    const connection = new LeaderConnection(followerOptions({ ...server.known, appliedIndex, onView }));
+    cleanups.push(() => connection.close());
+    const toldAfterLook = async (): Promise<readonly bigint[] | undefined> => {
+      said += 1;
+      connection.report();
+      await heard(server, said);
+      const before = told.length;
+      look(server, 1);
+      await vi.waitFor(() => expect(told.length).toBeGreaterThan(before), patience);
+      return told.at(-1);
+    };
+    await vi.waitFor(() => expect(told).toEqual([[]]), patience);
+    for (let looks = 0; looks < 2; looks += 1) expect(await toldAfterLook()).toEqual([]);
+    expect(await toldAfterLook()).toEqual([3n]);
     await server.replica.propose({ kind: 'removeMember', id: 3n });
-    await vi.waitFor(() => expect(told.at(-1)).toEqual([]), patience);
+    expect(await toldAfterLook()).toEqual([]);
   });
 
   test('refuses a name that is taken, and lets one in whose earlier run has vanished', async () => {
@@ -241,19 +267,19 @@ describe('the leader', () => {
       joining.say({ proof: { mac: proofOf('follower', secret, transcript) } });
       return joining;
     };
+    const taken = { code: 6, details: expect.stringContaining('a server of the same name is running') };
     const first = await join('5');
     await first.welcomed();
-    const second = await join('6');
-    expect((await second.ended()).code).toBe(6);
-    expect((await second.ended()).details).toContain('a server of the same name is running');
-    expect((await (await join('7', 1n)).ended()).code).toBe(6);
+    look(server, 1);
+    expect(await (await join('6')).ended()).toEqual(taken);
+    expect(await (await join('7', 1n)).ended()).toEqual(taken);
     // From now on the first says nothing: for a while it is not known whether it lives, and then it is gone.
-    const last = await vi.waitFor(async () => {
-      const joining = await join('8');
-      await vi.waitFor(() => expect(joining.isWelcome || joining.status !== undefined).toBe(true), patience);
-      if (!joining.isWelcome) throw new Error(JSON.stringify(joining.status));
-      return joining;
-    }, patience);
+    look(server, 1);
+    const doubted = { code: 14, details: 'a server of the same name was there a moment ago' };
+    expect(await (await join('8')).ended()).toEqual(doubted);
+    look(server, 2);
+    const last = await join('8');
+    await last.welcomed();
     expect(last.status).toBeUndefined();
     expect((await first.ended()).code).toBe(14);
   });

@@ -13,6 +13,8 @@ export interface PeerServiceOptions {
   readonly renew: (id: bigint) => number | Promise<number> | undefined;
   /** Answers a unary call that only the leader can, as it would answer a client. */
   readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
+  /** How often the links are looked at; a second if it is left out. */
+  readonly lookIntervalMs?: number;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface PeerServiceOptions {
  * Looks are counted, not time: a leader that itself stood still has looked once, and finds what waits in its sockets
  * before it looks again.
  */
-const lookIntervalMs = 1_000;
+const defaultLookIntervalMs = 1_000;
 const maxSilentLooks = 3;
 /** A look falls between two words of a follower that is well as often as not. */
 const maxLooksOfTheLiving = 1;
@@ -41,7 +43,7 @@ export class PeerService {
 
   constructor(options: PeerServiceOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), lookIntervalMs);
+    this.#timer = setInterval(() => this.look(), options.lookIntervalMs ?? defaultLookIntervalMs);
   }
 
   /** The followers that are linked. */
@@ -109,7 +111,8 @@ export class PeerService {
     return undefined;
   }
 
-  #look(): void {
+  /** The timer does so; tests may too. */
+  look(): void {
     const { replica, memberId } = this.#options;
     for (const link of this.#links) {
       link.silentLooks += 1;

@@ -22,7 +22,7 @@ describe.runIf(hasPostgres())('a session with the primary', () => {
     try {
       const text = 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT FROM without_index WHERE version = 1';
       const [row] = await session.query({ text });
-      const [explained] = row?.['QUERY PLAN'] as Record<string, unknown>[];
+      const [explained] = (row?.['QUERY PLAN'] ?? []) as Record<string, unknown>[];
       assert.ok(explained !== undefined && 'Plan' in explained);
       assert.equal(explained['JIT'], undefined);
     } finally {

@@ -8,11 +8,15 @@ import { PeerService, type PeerServiceOptions } from '../peer-service.ts';
 
 const leaderRun = 77;
 const leaderMemberId = 1n;
+/** The longest that a timer takes. */
+const never = 2 ** 31 - 1;
 
 export interface LeadingServerOptions {
   readonly renew?: PeerServiceOptions['renew'];
   readonly answer?: PeerServiceOptions['answer'];
   readonly limits?: Partial<TransportLimits>;
+  /** How often it looks at its links; only when it is told to if this is left out. */
+  readonly lookIntervalMs?: number;
 }
 
 /** A server that leads, as far as its peers see it: the real replica and the real service, on a socket. */
@@ -42,7 +46,7 @@ export class LeadingServer {
 
   /** `members`: registered, beside the leader itself. */
   static async start(members: readonly bigint[], options: LeadingServerOptions = {}): Promise<LeadingServer> {
-    const { renew = () => 5_000, answer = () => Buffer.alloc(5), limits = {} } = options;
+    const { renew = () => 5_000, answer = () => Buffer.alloc(5), limits = {}, lookIntervalMs = never } = options;
     const pair = new ReplicaPair();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
@@ -56,6 +60,7 @@ export class LeadingServer {
       leaderId: leaderName(leaderMemberId, leaderRun),
       renew,
       answer,
+      lookIntervalMs,
     });
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
     const { transport, port, logged } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link }, limits);
