@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import type { RangeRequest } from '../mvcc/kv-types.ts';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { entryOf, history, rangeOptions } from '../testing/histories.ts';
@@ -7,6 +7,8 @@ import type { Step } from '../testing/histories.ts';
 import { NaiveModel } from '../testing/naive-model.ts';
 import type { Entry } from './entry.ts';
 import { StateMachine } from './state-machine.ts';
+
+const histories = { commit: 40, ci: 200, soak: 10_000 }[inject('effort')];
 
 /** Runs a history on the model and the machine, and compares the answers as they come. */
 function run(steps: readonly Step[]): { model: NaiveModel; machine: StateMachine; entries: Entry[] } {
@@ -74,7 +76,7 @@ describe('the state machine', () => {
         while (machine.scrub(7));
         expectSame(machine, model, requests);
       }),
-      { numRuns: 300 },
+      { numRuns: 1.5 * histories },
     );
   });
 
@@ -88,7 +90,7 @@ describe('the state machine', () => {
         while (unscrubbed.scrub(1));
         expect(hashes(unscrubbed)).toEqual(hashes(machine));
       }),
-      { numRuns: 150 },
+      { numRuns: histories },
     );
   });
 
@@ -123,7 +125,7 @@ describe('the state machine', () => {
         expect(copy.sizeBytes).toBe(machine.sizeBytes);
         expect(copy.sizeInUseBytes).toBe(machine.sizeInUseBytes);
       }),
-      { numRuns: 200 },
+      { numRuns: histories },
     );
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../log-engine.ts';
@@ -11,6 +11,11 @@ import { certainAppend } from './testing/certain-append.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
 import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 import { ReplyProxy } from './testing/reply-proxy.ts';
+
+const effort = inject('effort');
+const rounds = { commit: 100, ci: 500, soak: 5_000 }[effort];
+const cuts = { commit: 4, ci: 10, soak: 200 }[effort];
+const kills = { commit: 2, ci: 3, soak: 50 }[effort];
 
 describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails', () => {
   let etcd: EtcdProcess;
@@ -33,12 +38,12 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     await etcd.dispose();
   });
 
-  test('of two engines that append at the same place exactly one wins, in each of 500 rounds', async () => {
+  test('of two engines that append at the same place exactly one wins, in each of many rounds', async () => {
     const prefix = logs.newPrefix();
     const rivals = [await logs.open(etcd.endpoint, prefix), await logs.open(etcd.endpoint, prefix)];
     let at = logStart;
     const won: string[] = [];
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < rounds; round++) {
       const attempts = rivals.map((rival, who) => rival.append([entry(`round ${round} by ${who}`)], at));
       const outcomes = await Promise.allSettled(attempts);
       const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
@@ -49,7 +54,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
       assert.deepEqual({ code, tail }, { code: 'conflict', tail: at });
       won.push(`round ${round} by ${winner}`);
     }
-    assert.deepEqual(texts(await readBehind(rivals[0]!, logStart, 500)), won);
+    assert.deepEqual(texts(await readBehind(rivals[0]!, logStart, rounds)), won);
   });
 
   test('an append whose reply is lost is unknown, and what follows tells that it was written', async () => {
@@ -89,7 +94,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
 
   test('a large append whose parts get through and whose transaction does not is as if it had not been', async () => {
     const prefix = logs.newPrefix();
-    const engine = await logs.open(proxy.endpoint, prefix, { requestTimeoutMs: 1000 });
+    const engine = await logs.open(proxy.endpoint, prefix, { requestTimeoutMs: 500 });
     const direct = await logs.open(etcd.endpoint, prefix);
     const large = entries(1, 3 * 1024 * 1024);
     proxy.holdReplies();
@@ -133,15 +138,15 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     const prefix = logs.newPrefix();
     const writer = await logs.open(etcd.endpoint, prefix);
     const reader = await logs.open(proxy.endpoint, prefix);
-    const reading = readBehind(reader, logStart, 400);
+    const reading = readBehind(reader, logStart, 40 * cuts);
     let at = logStart;
-    for (let number = 0; number < 400; number++) {
+    for (let number = 0; number < 40 * cuts; number++) {
       at = await writer.append([entry(`${number}`)], at);
       if (number % 40 === 20) proxy.cut();
     }
     assert.deepEqual(
       texts(await reading),
-      Array.from({ length: 400 }, (_, number) => `${number}`),
+      Array.from({ length: 40 * cuts }, (_, number) => `${number}`),
     );
   });
 
@@ -152,14 +157,17 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
       endpoints: [proxy.endpoint, etcd.endpoint],
       requestTimeoutMs: 500,
     });
-    const reading = readBehind(reader, logStart, 3);
+    const follower = reader.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
+    const next = async (): Promise<string[]> => texts((await follower.next()).value ?? []);
     let at = await writer.append([entry('one')], logStart);
-    await reader.tail();
+    assert.deepEqual(await next(), ['one']);
+    const heard = next();
     proxy.holdReplies();
     at = await writer.append([entry('two')], at);
-    await delay(1500);
+    assert.deepEqual(await heard, ['two']);
     await writer.append([entry('three')], at);
-    assert.deepEqual(texts(await reading), ['one', 'two', 'three']);
+    assert.deepEqual(await next(), ['three']);
+    await follower.return?.();
   });
 
   test('a follower goes on behind a compaction of what its watch would have resumed from', async () => {
@@ -183,15 +191,19 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     const prefix = logs.newPrefix();
     const engine = await logs.open(etcd.endpoint, prefix, { requestTimeoutMs: 2000 });
     const other = await logs.open(etcd.endpoint, prefix, { requestTimeoutMs: 2000 });
-    const count = 300;
+    const entriesPerKill = 100;
+    const count = entriesPerKill * kills;
     const reading = readBehind(other, logStart, count);
-    const writing = write(engine, count);
-    for (let kills = 0; kills < 3; kills++) {
-      await delay(150);
+    const positions: Position[] = [];
+    const writing = write(engine, count, positions);
+    for (let kill = 0; kill < kills; kill++) {
+      while (positions.length < entriesPerKill * kill + 50) await nextTurn();
+      // One of the next appends is out, each time at another point of its way.
+      for (let turn = 0; turn < kill; turn++) await nextTurn();
       await etcd.kill();
       await etcd.start();
     }
-    const positions = await writing;
+    await writing;
     const read = await reading;
     assert.deepEqual(
       read.map(({ position }) => position),
@@ -225,17 +237,15 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
   });
 });
 
-async function write(engine: LogEngine, count: number): Promise<Position[]> {
-  const positions: Position[] = [];
+async function write(engine: LogEngine, count: number, written: Position[]): Promise<void> {
   let at = logStart;
   for (let number = 0; number < count; number++) {
     const bytes = entry(`entry ${number}`);
     const wanted = nextPosition(at, bytes);
     at = await certainAppend(engine, bytes, at);
     assert.deepEqual(at, wanted);
-    positions.push(at);
+    written.push(at);
   }
-  return positions;
 }
 
 function keysUnder(etcd: EtcdProcess, prefix: string): string[] {

@@ -135,8 +135,8 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     const quotaBytes = 48 * mib;
     let small: EtcdProcess;
 
-    async function startSmall(...flags: string[]): Promise<void> {
-      small = await EtcdProcess.start(`--quota-backend-bytes=${quotaBytes}`, ...flags);
+    async function startSmall(bytes: number, ...flags: string[]): Promise<void> {
+      small = await EtcdProcess.start(`--quota-backend-bytes=${bytes}`, ...flags);
     }
 
     afterEach(async () => {
@@ -151,7 +151,7 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
 
     // With a long interval etcd tells sizes that are old, as it does with a short one on a fast disk.
     test.each(['100ms', '1m'])('a snapshot that does not fit stops no writes, commits every %s', async (interval) => {
-      await startSmall(`--backend-batch-interval=${interval}`);
+      await startSmall(quotaBytes, `--backend-batch-interval=${interval}`);
       const log = await logs.open(small.endpoint, '/fits', { quotaBytes });
       await log.saveSnapshot(logStart, chunksOf('small'));
       const one = await appendsGoOn(log);
@@ -166,8 +166,9 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     });
 
     test('at the quota nothing is written, with a message that says what to do, and reading goes on', async () => {
-      await startSmall();
-      const log = await logs.open(small.endpoint, '/full', { quotaBytes });
+      const soonFullBytes = 16 * mib;
+      await startSmall(soonFullBytes);
+      const log = await logs.open(small.endpoint, '/full', { quotaBytes: soonFullBytes });
       let at = logStart;
       // On a busy machine an append may run out of time long before: the next one begins where the log then ends.
       const isLate = (error: unknown): boolean =>

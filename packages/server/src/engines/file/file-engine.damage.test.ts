@@ -1,12 +1,19 @@
 import fc from 'fast-check';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { changeFile, copyFolder, flipBit, openCopy, writeFolder } from '../testing/folder-copy.ts';
 import type { FolderCopy, Opened } from '../testing/folder-copy.ts';
 import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 import { scanFolder } from './folder-scan.ts';
+
+const effort = inject('effort');
+const crashes = { commit: 20, ci: 60, soak: 2_000 }[effort];
+const damages = { commit: 50, ci: 150, soak: 5_000 }[effort];
+/** Which of the bytes and bits are tried one by one: a sample that the seed of the run chooses, or all of them. */
+const stride = { commit: 9, ci: 1, soak: 1 }[effort];
+const firstTried = Math.abs(inject('seed')) % stride;
 
 interface Layout {
   readonly maxSegmentBytes: number;
@@ -119,7 +126,7 @@ describe('a crash of the machine', () => {
         const before = opened.refused === undefined ? opened.entries : [];
         expect(grown).toMatchObject({ refused: undefined, entries: [...before, 'more'] });
       });
-      await fc.assert(property, { numRuns: 60 });
+      await fc.assert(property, { numRuns: crashes });
     });
   });
 
@@ -129,7 +136,7 @@ describe('a crash of the machine', () => {
         const content = [['one', 'two'], ['x'.repeat(650)], ['three', '', 'four '.repeat(60)]];
         const log = await writeLog(folder, layout, content, 'crash');
         const { file, offset, end } = log.last;
-        for (let at = offset; at <= end; at++) {
+        for (let at = offset + firstTried; at <= end; at += stride) {
           const cut = changeFile(log.copy, file, (bytes) => bytes.subarray(0, at));
           expectWholeOrLastLost(await openCopy(folder, cut, layout), log);
           const unwritten = changeFile(log.copy, file, (bytes) => bytes.fill(0, at, end));
@@ -154,7 +161,7 @@ describe('a disk that lost a part of the log', () => {
         const holed = changeFile(log.copy, file, (bytes) => bytes.fill(0, lost, Math.min(lost + 512, length)));
         expectWholeOrRefused(await openCopy(folder, holed, layout), log);
       });
-      await fc.assert(property, { numRuns: 150 });
+      await fc.assert(property, { numRuns: damages });
     });
   });
 });
@@ -174,7 +181,7 @@ describe('a flipped bit', () => {
         );
         expectWholeOrRefused(opened, log);
       });
-      await fc.assert(property, { numRuns: 150 });
+      await fc.assert(property, { numRuns: damages });
     });
   });
 
@@ -191,7 +198,7 @@ describe('a flipped bit', () => {
           end,
         );
         const { file, offset, end: recordEnd } = log.last;
-        for (let bit = offset * 8; bit < recordEnd * 8; bit++) {
+        for (let bit = offset * 8 + firstTried; bit < recordEnd * 8; bit += stride) {
           const opened = await openCopy(folder, flipBit(log.copy, file, bit), inOneFileWithRoom);
           expect(opened.refused, `bit ${bit}`).toBe('damaged');
           expectWholeOrRefused(opened, log);
