@@ -8,10 +8,8 @@ import type { Omissions } from './cluster.ts';
 /** One rule broken on purpose, to see whether the simulation notices. */
 export interface Mutation {
   readonly name: string;
-  /** It must be noticed within so many seeds. */
-  readonly seeds: number;
-  /** The first of them. */
-  readonly from?: number;
+  /** A seed that notices it: where the simulation changes, one that comes soon behind this one. */
+  readonly foundAt: number;
   /** The rule that it breaks. */
   readonly rule: string;
   readonly omissions?: Omissions;
@@ -29,13 +27,13 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the right to lead never lapses',
     rule: 'L8',
-    seeds: 100,
+    foundAt: 1,
     apply: () => replaceMethod(Right.prototype, 'holds', () => true),
   },
   {
     name: 'an expiry does not look at renewIndex',
     rule: 'L1',
-    seeds: 1_000,
+    foundAt: 100,
     apply: () => {
       const remove = methodOf(LeaseCollection.prototype, 'remove');
       return replaceMethod(LeaseCollection.prototype, 'remove', function remover(this: LeaseCollection, id, _, orphan) {
@@ -43,39 +41,37 @@ export const mutations: readonly Mutation[] = [
       });
     },
   },
-  { name: 'the wall clock is not part of the right', rule: 'L8', seeds: 300, omissions: { wallClock: true } },
+  { name: 'the wall clock is not part of the right', rule: 'L8', foundAt: 1, omissions: { wallClock: true } },
   {
     name: 'a lease is dated by the last change of leader, not by the one that ended its epoch',
     rule: 'L6',
-    seeds: 300,
+    foundAt: 2,
     apply: dateByLastChange,
   },
   {
     // The append that is out covers it (docs/decisions/013), so that this guard has to be taken away first.
     name: 'renewals do not heed what the follower has applied, where no other guard stands before it',
     rule: 'L3',
-    seeds: 1_000,
+    foundAt: 8,
     omissions: { ...followerIndexAlone, followerIndex: true },
   },
   {
     name: 'renewals heed neither what the follower has applied nor the append that is out',
     rule: 'L3',
-    seeds: 300,
+    foundAt: 12,
     omissions: { followerIndex: true, appendOut: true },
   },
-  { name: 'renewals do not wait for the append that is out', rule: 'L3', seeds: 300, omissions: { appendOut: true } },
+  { name: 'renewals do not wait for the append that is out', rule: 'L3', foundAt: 40, omissions: { appendOut: true } },
   {
     name: 'a leader that has handed on the lead still answers renewals',
     rule: 'L8',
-    from: 1_400,
-    seeds: 1_000,
+    foundAt: 1_490,
     apply: () => replaceMethod(LeaderTerm.prototype, 'mayActAlone', methodOf(LeaderTerm.prototype, 'mayAct')),
   },
   {
     name: 'a renewal that went through the log is acknowledged without a look at the right',
     rule: 'L8',
-    from: 500,
-    seeds: 500,
+    foundAt: 694,
     apply: () => {
       return replaceMethod(SharedLeadership.prototype, 'renew', function renewer(this: SharedLeadership, id) {
         return this.keeper?.renew(id);
