@@ -3,8 +3,12 @@ import { CaseContext } from './cases/case-context.ts';
 import type { Case, CaseGroup } from './cases/case.ts';
 import { caseGroups } from './cases/index.ts';
 import type { RunningServer, ServerKind, ServerOptions } from './servers/server-options.ts';
+import { ServerPool } from './servers/server-pool.ts';
 
-const defaultCaseTimeoutMs = 20_000;
+/** With the time that a case waits for a server that no other case has. */
+const defaultCaseTimeoutMs = 120_000;
+/** Most cases wait, for a lease to end or for a disk, so that several run at a time, each on a server of its own. */
+const serversAtOnce = 3;
 
 export interface Subject {
   readonly kind: ServerKind;
@@ -12,6 +16,8 @@ export interface Subject {
   readonly apiVersion: string;
   /** Names of cases that are not for this subject, with why. */
   readonly exceptions?: ReadonlyMap<string, string>;
+  /** How many run at once for the groups that need no options. */
+  readonly servers?: number;
   start(options?: ServerOptions): Promise<RunningServer>;
 }
 
@@ -33,12 +39,12 @@ function reasonToPass(subject: Subject, { name, since, tenureOnly }: Case): stri
 
 /** Registers all cases for one kind of server. What a kind does not run is listed when the others have run. */
 export function describeConformance(subject: Subject): void {
-  describe(`conformance of ${subject.kind}`, () => {
-    let shared: RunningServer | undefined;
+  describe.concurrent(`conformance of ${subject.kind}`, () => {
+    let shared: ServerPool | undefined;
     const passedOver: string[] = [];
 
     beforeAll(async () => {
-      shared = await subject.start();
+      shared = await ServerPool.start(subject.servers ?? serversAtOnce, () => subject.start());
     });
     afterAll(async () => {
       await shared?.stop();
@@ -60,16 +66,11 @@ export function describeConformance(subject: Subject): void {
   });
 }
 
-function describeGroup(
-  subject: Subject,
-  group: CaseGroup,
-  prefix: string,
-  shared: () => RunningServer | undefined,
-): void {
-  let own: RunningServer | undefined;
+function describeGroup(subject: Subject, group: CaseGroup, prefix: string, shared: () => ServerPool | undefined): void {
+  let own: ServerPool | undefined;
   if (group.server !== undefined) {
     beforeAll(async () => {
-      own = await subject.start(group.server);
+      own = await ServerPool.start(1, () => subject.start(group.server));
     });
     afterAll(async () => {
       await own?.stop();
@@ -77,17 +78,20 @@ function describeGroup(
   }
   group.cases.forEach((each, index) => {
     it(each.name, { timeout: each.timeoutMs ?? defaultCaseTimeoutMs }, async () => {
-      const server = own ?? shared();
-      if (server === undefined) throw new Error('the server did not start');
-      const context = new CaseContext(server, `${prefix}.${index}/`);
-      try {
-        await each.run(context);
-      } catch (error) {
-        // What the case said counts, not what its cleaning up says after it.
-        await context.close().catch(() => undefined);
-        throw error;
-      }
-      await context.close();
+      const servers = own ?? shared();
+      if (servers === undefined) throw new Error('the server did not start');
+      await servers.lend((server) => runCase(each, new CaseContext(server, `${prefix}.${index}/`)));
     });
   });
+}
+
+async function runCase({ run }: Case, context: CaseContext): Promise<void> {
+  try {
+    await run(context);
+  } catch (error) {
+    // What the case said counts, not what its cleaning up says after it.
+    await context.close().catch(() => undefined);
+    throw error;
+  }
+  await context.close();
 }

@@ -9,7 +9,7 @@ import { bytes, prefixEnd, textOf } from './bytes.ts';
 
 const ampleTtlSeconds = 600n;
 const pollIntervalMs = 20;
-const pollPatienceMs = 15_000;
+const pollPatienceMs = 30_000;
 
 /** What one case works with: a connection, and a part of the key space that no other case touches. */
 export class CaseContext {

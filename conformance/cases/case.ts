@@ -12,7 +12,7 @@ export interface Case {
   run(t: CaseContext): Promise<void>;
 }
 
-/** Cases about one thing. Those that ask for server options get a server of their own, the others share one. */
+/** Cases about one thing. Those that ask for server options share a server, and all others a few; no two run on one at the same time. */
 export interface CaseGroup {
   readonly name: string;
   readonly server?: ServerOptions;

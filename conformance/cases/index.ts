@@ -27,8 +27,9 @@ import { watchSlow } from './watch-slow.ts';
 import { watchStart } from './watch-start.ts';
 import { wire } from './wire.ts';
 
-/** All cases, in the order in which they run. */
+/** All cases, in the order in which they begin: those first that wait longest. */
 export const caseGroups: readonly CaseGroup[] = [
+  leaseExpiry,
   kvRange,
   kvRangeOrder,
   kvRangePast,
@@ -51,7 +52,6 @@ export const caseGroups: readonly CaseGroup[] = [
   leaseKeepAlive,
   leaseTimeToLive,
   leaseLeases,
-  leaseExpiry,
   maintenance,
   noSpace,
   cluster,

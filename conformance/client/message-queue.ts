@@ -1,6 +1,6 @@
 import type { CallStatus } from './refusal.ts';
 
-const defaultPatienceMs = 10_000;
+const defaultPatienceMs = 30_000;
 
 interface Waiter<T> {
   readonly wanted: (message: T) => boolean;
