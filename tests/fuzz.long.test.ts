@@ -1,8 +1,10 @@
-import { describe } from 'vitest';
+import { describe, inject } from 'vitest';
 import { describeFuzz } from './robustness/fuzz-suite.ts';
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000);
+const seed = inject('seed');
+const thousands = { commit: 50, ci: 50, soak: 1_000 }[inject('effort')];
+const inputs = (share: number): number => thousands * 1_000 * share;
 
-describe(`a million random inputs (FUZZ_SEED=${seed})`, () => {
-  describeFuzz({ seed, refused: 600_000, hostile: 250_000, any: 150_000 });
+describe(`${thousands} thousand random inputs (TENURE_TEST_SEED=${seed})`, () => {
+  describeFuzz({ seed, refused: inputs(0.6), hostile: inputs(0.25), any: inputs(0.15), outlastsDead: true });
 });

@@ -3,16 +3,17 @@ import { LargeWork } from './robustness/large-work.ts';
 import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './robustness/renewal-delay.ts';
 import { TestedServer } from './robustness/tested-server.ts';
 
-const keys = 50_000;
+/** `large-lease.long` has more. */
+const keys = 20_000;
 const maxDelayMs = 100;
 
-it('revoking a lease with 50,000 keys delays the renewal of another one by 100 ms at most', async () => {
+it('revoking a lease with 20,000 keys delays the renewal of another one by 100 ms at most', async () => {
   const server = await TestedServer.start();
   const delay = await RenewalDelay.start(server);
   const work = new LargeWork(server, delay);
   const measured: MeasuredDelay[] = [];
-  for (const watchers of [1, 0, 1, 0, 1]) measured.push(await work.revokeLease(keys, watchers));
-  expect(typicalDelayMs('revoking a lease with 50,000 keys', measured)).toBeLessThan(maxDelayMs);
+  for (const watchers of [1, 0, 1]) measured.push(await work.revokeLease(keys, watchers));
+  expect(typicalDelayMs('revoking a lease with 20,000 keys', measured)).toBeLessThan(maxDelayMs);
   await delay.stop();
   await server.stop();
 });

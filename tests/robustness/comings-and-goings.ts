@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import {
   encodeLeaseGrantRequest,
@@ -16,7 +17,8 @@ const leasesPerRound = 10_000;
 const leaseTtlSeconds = 1_000_000;
 /** How a client that has had enough of a stream ends it. */
 const cancelled = 8;
-const settleMs = 20_000;
+const settleMs = 60_000;
+const pollMs = 20;
 const gauges = ['tenure_watchers', 'tenure_watch_streams', 'tenure_leases_live', 'tenure_leases_dated'] as const;
 
 /** Clients that come and go in crowds: afterwards a server must be as it was. */
@@ -95,6 +97,7 @@ export class ComingsAndGoings {
     const untilMs = performance.now() + settleMs;
     while ((await this.#server.metric(gauge)) !== count) {
       if (performance.now() > untilMs) throw new Error(`${gauge} did not reach ${count}`);
+      await delay(pollMs);
     }
   }
 

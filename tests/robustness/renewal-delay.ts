@@ -3,7 +3,7 @@ import { RenewalProbe } from './renewal-probe.ts';
 import type { TestedServer } from './tested-server.ts';
 
 export interface MeasuredDelay {
-  /** What a renewal of another lease waited at most while the work was done, in milliseconds. */
+  /** What a renewal of another lease waited at most while the work was done, in milliseconds; see RenewalDelays. */
   readonly longestMs: number;
   /** The same as the server saw it: how long its event loop was held up. */
   readonly pauseMs: number;
@@ -27,7 +27,7 @@ export class RenewalDelay {
 
   static async start(server: TestedServer): Promise<RenewalDelay> {
     await server.lease.leaseGrant({ ID: probedLease, TTL: 600n });
-    return new RenewalDelay(server, await RenewalProbe.start(server.address, probedLease));
+    return new RenewalDelay(server, await RenewalProbe.start(server, probedLease));
   }
 
   async during(work: () => Promise<unknown>): Promise<MeasuredDelay> {

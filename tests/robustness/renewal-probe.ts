@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/protocol';
 import { framed } from '../../conformance/client/http2-call.ts';
+import type { TestedServer } from './tested-server.ts';
 
 export interface RenewalDelays {
-  /** From when a renewal was sent until its answer was there. */
+  /** From when a renewal was sent until its answer was there, less the waiting for a processor on both sides. */
   readonly longestMs: number;
   readonly answered: number;
 }
@@ -20,10 +21,10 @@ export class RenewalProbe {
     this.#worker = worker;
   }
 
-  /** Resolves when the first renewal was answered. `address` is host:port. */
-  static async start(address: string, lease: bigint): Promise<RenewalProbe> {
+  /** Resolves when the first renewal was answered. */
+  static async start({ address, process }: TestedServer, lease: bigint): Promise<RenewalProbe> {
     const renewal = framed(encodeLeaseKeepAliveRequest(lease).subarray(frameHeadroomBytes));
-    const workerData = { address, renewal, pauseMs };
+    const workerData = { address, renewal, pauseMs, serverPid: process.pid };
     const probe = new RenewalProbe(new Worker(new URL('renewal-probe.mjs', import.meta.url), { workerData }));
     await probe.delays();
     return probe;
