@@ -4,8 +4,6 @@ import type { Signal } from '../time/signal.ts';
 import { backendErrorOf, isBusy } from './backend-error-of.ts';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database.ts';
 
-/** How long a call waits for other processes that write, before it fails as unavailable. */
-const busyMaxMs = 5_000;
 const busyPauseMs = 8;
 /** SQLite itself waits no longer: nothing else runs in this process meanwhile. */
 const busyTimeoutMs = 10;
@@ -15,12 +13,15 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Runs work in transactions, each of which begins and ends within one turn of the event loop. */
 export class FileTransactions {
   readonly #database: SqliteDatabase;
+  readonly #lockedAtMostMs: number;
   readonly #statements = new Map<string, SqliteStatement>();
   #isSetUp = false;
   #isClosed = false;
 
-  constructor(database: SqliteDatabase) {
+  /** A call waits so long for other processes that write, before it fails as unavailable. */
+  constructor(database: SqliteDatabase, lockedAtMostMs: number) {
     this.#database = database;
+    this.#lockedAtMostMs = lockedAtMostMs;
   }
 
   close(): void {
@@ -63,7 +64,7 @@ export class FileTransactions {
   }
 
   async #whenFree<T>(signal: Signal, work: () => T): Promise<T> {
-    const untilMs = performance.now() + busyMaxMs;
+    const untilMs = performance.now() + this.#lockedAtMostMs;
     for (;;) {
       signal.throwIfAborted();
       if (this.#isClosed) throw new BackendError('sqlite', 'closed', 'the backend has been closed');
@@ -73,7 +74,7 @@ export class FileTransactions {
       } catch (error) {
         if (!isBusy(error)) throw backendErrorOf(error);
         if (performance.now() > untilMs) {
-          const words = `another connection has kept the file locked for ${busyMaxMs} ms`;
+          const words = `another connection has kept the file locked for ${this.#lockedAtMostMs} ms`;
           throw new BackendError('sqlite', 'unavailable', words, { cause: error });
         }
       }

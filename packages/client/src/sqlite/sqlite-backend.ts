@@ -23,6 +23,7 @@ import type { SqliteDatabase } from './sqlite-database.ts';
 const year = 366 * 24 * 3_600_000;
 /** Reading a line takes some microseconds, and nothing tells of what another process did. */
 const defaultPollIntervalMs = 200;
+const defaultLockedAtMostMs = 5_000;
 
 /**
  * The machine's clock, in whole milliseconds since 1970, read by SQLite, so that all processes have the same. Days are
@@ -55,6 +56,8 @@ export interface SqliteBackendOptions {
   readonly database: SqliteDatabase;
   /** Waiters look again after so long at the latest: 200. */
   readonly pollIntervalMs?: number;
+  /** A call fails as unavailable when other connections have kept the file locked for so long: 5000. */
+  readonly lockedAtMostMs?: number;
 }
 
 export interface SqliteBackend extends LeaseBackend {
@@ -65,11 +68,13 @@ export interface SqliteBackend extends LeaseBackend {
 /** Leases in a SQLite file, for the processes of one machine, by the machine's clock. */
 export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
   requireDatabase(options.database);
-  const { pollIntervalMs = defaultPollIntervalMs } = options;
-  if (!(pollIntervalMs > 0 && Number.isFinite(pollIntervalMs))) {
-    throw new UsageError(`pollIntervalMs is a number of milliseconds greater than 0, not ${pollIntervalMs}`);
+  const { pollIntervalMs = defaultPollIntervalMs, lockedAtMostMs = defaultLockedAtMostMs } = options;
+  for (const [name, ms] of Object.entries({ pollIntervalMs, lockedAtMostMs })) {
+    if (!(ms > 0 && Number.isFinite(ms))) {
+      throw new UsageError(`${name} is a number of milliseconds greater than 0, not ${ms}`);
+    }
   }
-  return new LineFile(options.database, pollIntervalMs);
+  return new LineFile(options.database, { pollIntervalMs, lockedAtMostMs });
 }
 
 class LineFile implements SqliteBackend {
@@ -85,8 +90,11 @@ class LineFile implements SqliteBackend {
   /** They are told of what this backend does. Other processes are seen by polling. */
   readonly #watches = new LineWatches();
 
-  constructor(database: SqliteDatabase, pollIntervalMs: number) {
-    this.#file = new FileTransactions(database);
+  constructor(
+    database: SqliteDatabase,
+    { pollIntervalMs, lockedAtMostMs }: Record<'pollIntervalMs' | 'lockedAtMostMs', number>,
+  ) {
+    this.#file = new FileTransactions(database, lockedAtMostMs);
     this.pollIntervalMs = pollIntervalMs;
   }
 
