@@ -26,6 +26,10 @@ export interface ConformanceOptions {
   readonly hints?: readonly Hint[];
   /** What the store can do. Each one adds its tests, and the store has the method of that name. */
   readonly hooks?: readonly StoreHook[];
+  /** How often the races are run: `few` for tests that run all day long, else `all`. */
+  readonly rounds?: 'all' | 'few';
+  /** What the suite does at random follows from it, and a failure names it. A fresh one when it is left out. */
+  readonly seed?: number;
 }
 
 /**
@@ -40,9 +44,18 @@ export function backendConformance(
   const { describe, test, afterAll } = options.framework ?? globalFramework();
   describe('the contract of LeaseBackend', () => {
     let opening: Promise<ConformanceLab> | undefined;
-    const open = async (): Promise<ConformanceLab> => ConformanceLab.over(await makeStore());
-    for (const { name, run } of conformanceCases(options)) {
-      test(name, async () => run(await (opening ??= open())), caseTimeoutMs);
+    const open = async (): Promise<ConformanceLab> => ConformanceLab.over(await makeStore(), options);
+    const cases = conformanceCases(options);
+    const waiting = new Map<ConformanceCase, Promise<void>>();
+    for (const one of cases) {
+      const run = async (): Promise<void> => {
+        const lab = await (opening ??= open());
+        if (one.isWaiting && waiting.size === 0) beginWaiting(cases, lab, waiting);
+        // What is not one of them has the store to itself.
+        await Promise.allSettled(waiting.values());
+        await (waiting.get(one) ?? one.run(lab));
+      };
+      test(one.name, run, caseTimeoutMs);
     }
     test(
       closeCase.name,
@@ -53,10 +66,20 @@ export function backendConformance(
       caseTimeoutMs,
     );
     afterAll(async () => {
+      await Promise.allSettled(waiting.values());
       // When the store could not even be opened every test has said so.
       await (await opening?.catch(() => undefined))?.dispose();
     });
   });
+}
+
+/** They spend their time on waiting for lives to end: all of them together take as long as the longest. */
+function beginWaiting(
+  cases: readonly ConformanceCase[],
+  lab: ConformanceLab,
+  runs: Map<ConformanceCase, Promise<void>>,
+): void {
+  for (const one of cases.filter(({ isWaiting }) => isWaiting)) runs.set(one, one.run(lab));
 }
 
 /** All but the one that closes what it uses. Those that break something come last. */

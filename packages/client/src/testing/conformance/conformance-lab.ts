@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { Claim, Entered, Entry, EntryKey, LeaseBackend } from '../../backend/lease-backend.ts';
 import type { Signal } from '../../time/signal.ts';
 import { BackendError } from '../../errors/backend-error.ts';
 import type { ConformanceStore } from './conformance-store.ts';
+import { SeededRandom } from './seeded-random.ts';
 
 /** A call that takes longer fails its test instead of hanging it. */
 const callDeadlineMs = 20_000;
@@ -13,10 +14,21 @@ const patienceMs = 20_000;
 const shortTtlMs = 600;
 const longTtlMs = 60_000;
 const backendCount = 3;
+const seedLimit = 2 ** 31;
+/** What few rounds are of all of them. */
+const fewOfAll = 1 / 4;
 
 export interface ConformanceCase {
   readonly name: string;
+  /** It waits for lives to end and needs nothing to itself, so that it runs at the same time as others like it. */
+  readonly isWaiting?: true;
   run(lab: ConformanceLab): Promise<void>;
+}
+
+export interface LabOptions {
+  readonly waitAtMostMs?: number | undefined;
+  readonly rounds?: 'all' | 'few' | undefined;
+  readonly seed?: number | undefined;
 }
 
 /** A store with several backends on it, and short words for what every case does with them. */
@@ -25,24 +37,29 @@ export class ConformanceLab {
   readonly backends: readonly [LeaseBackend, LeaseBackend, LeaseBackend];
   readonly shortTtlMs: number;
   readonly longTtlMs: number;
+  /** What is random follows from it. */
+  readonly seed: number;
   readonly #opened: LeaseBackend[];
   readonly #patienceMs: number;
+  readonly #shareOfRounds: number;
 
-  private constructor(store: ConformanceStore, opened: LeaseBackend[], waitAtMostMs: number) {
+  private constructor(store: ConformanceStore, opened: LeaseBackend[], options: LabOptions) {
     const [first, second, third] = opened;
     assert.ok(first !== undefined && second !== undefined && third !== undefined);
     this.store = store;
     this.backends = [first, second, third];
     this.#opened = opened;
-    this.#patienceMs = waitAtMostMs;
+    this.#patienceMs = options.waitAtMostMs ?? patienceMs;
+    this.#shareOfRounds = options.rounds === 'few' ? fewOfAll : 1;
+    this.seed = options.seed ?? randomInt(seedLimit);
     this.shortTtlMs = this.minTtlMs(shortTtlMs);
     this.longTtlMs = Math.min(Math.max(longTtlMs, 2 * this.shortTtlMs), first.limits.maxTtlMs);
   }
 
-  static async over(store: ConformanceStore, waitAtMostMs = patienceMs): Promise<ConformanceLab> {
+  static async over(store: ConformanceStore, options: LabOptions = {}): Promise<ConformanceLab> {
     const opened: LeaseBackend[] = [];
     while (opened.length < backendCount) opened.push(await store.open());
-    return new ConformanceLab(store, opened, waitAtMostMs);
+    return new ConformanceLab(store, opened, options);
   }
 
   /** One more, as a process that comes later would open it. */
@@ -55,6 +72,15 @@ export class ConformanceLab {
   async dispose(): Promise<void> {
     for (const backend of this.#opened) await backend.close();
     await this.store.dispose();
+  }
+
+  /** How often to do what is done `all` times when time does not matter. */
+  rounds(all: number): number {
+    return Math.ceil(all * this.#shareOfRounds);
+  }
+
+  random(word: string): SeededRandom {
+    return new SeededRandom(this.seed, word);
   }
 
   /** As close to `ttlMs` as the backend allows. */
