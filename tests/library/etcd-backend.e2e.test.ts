@@ -1,6 +1,6 @@
 import { etcdBackend } from 'tenure/etcd';
 import { backendConformance } from 'tenure/testing';
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, describe, inject, test } from 'vitest';
 import { etcdServerKinds } from './etcd-servers.ts';
 
 let prefixes = 0;
@@ -23,6 +23,8 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('etcdBackend o
       framework: { describe, test, afterAll },
       hints: ['came', 'updated', 'left', 'expired'],
       hooks: ['killConnections'],
+      seed: inject('seed'),
+      rounds: 'few',
     },
   );
 });

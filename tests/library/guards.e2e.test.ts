@@ -6,7 +6,7 @@ import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
 import { fenceClause, fenceStatements, requireGuarded } from 'tenure/guard';
 import { memoryBackend } from 'tenure/memory';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { etcdServerKinds } from './etcd-servers.ts';
 
@@ -20,18 +20,18 @@ async function pausedAndNext(): Promise<readonly [Hold, Hold]> {
 }
 
 describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that wakes up', () => {
-  let cluster: PostgresCluster;
+  let database: PostgresDatabase;
   let pool: pg.Pool;
 
   beforeAll(async () => {
-    cluster = await PostgresCluster.create();
-    pool = new pg.Pool({ connectionString: cluster.url() });
+    database = await PostgresDatabase.create();
+    pool = new pg.Pool({ connectionString: database.url() });
     await pool.query('CREATE TABLE jobs (id int PRIMARY KEY, state text, fence bigint NOT NULL DEFAULT 0)');
     await pool.query("INSERT INTO jobs VALUES (1, 'new')");
   });
   afterAll(async () => {
     await pool.end();
-    await cluster.dispose();
+    await database.dispose();
   });
 
   test('by a column of the row', async () => {

@@ -8,15 +8,13 @@ import type { BackendErrorCode, Claim } from 'tenure';
 import { mysqlBackend } from 'tenure/mysql';
 import type { MysqlBackend } from 'tenure/mysql';
 import { backendConformance } from 'tenure/testing';
-import type { ConformanceStore } from 'tenure/testing';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { lineSchemaScript } from '../../packages/client/src/mysql/line-schema.ts';
 import { hasProgram } from './database-programs.ts';
-import { DatabaseProxy } from './database-proxy.ts';
 import { mariadb, MariadbServer } from './mariadb-server.ts';
+import { makeMysqlStore } from './mysql-stores.ts';
 
 const signal = new AbortController().signal;
-const framework = { describe, test, afterAll };
 
 const claim = (name: string): Claim => {
   return { name, id: 'id', holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '' };
@@ -24,7 +22,6 @@ const claim = (name: string): Claim => {
 
 describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB', () => {
   let server: MariadbServer;
-  let databases = 0;
 
   beforeAll(async () => {
     server = await MariadbServer.start();
@@ -33,47 +30,12 @@ describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB
   });
   afterAll(() => server.stop());
 
-  /** A database of its own behind a network of its own; every backend has a pool, as every process has. */
-  async function makeStore(settings: readonly string[]): Promise<ConformanceStore> {
-    const proxy = await DatabaseProxy.before(server.port);
-    const database = `store_${(databases += 1)}`;
-    await server.query(`CREATE DATABASE ${database} CHARACTER SET latin1`);
-    const pools: mysql.Pool[] = [];
-    return {
-      async open() {
-        const pool = mysql.createPool(server.options(database, 'app', proxy.port));
-        pool.pool.on('connection', (connection) => {
-          for (const setting of settings) void connection.query(setting);
-        });
-        pools.push(pool);
-        const backend = mysqlBackend({ pool });
-        await backend.migrate();
-        return backend;
-      },
-      restart: () => server.restart(),
-      killConnections: async () => proxy.cut(),
-      pause: async () => {
-        const resume = proxy.pause();
-        return async () => resume();
-      },
-      async dispose() {
-        await Promise.all(pools.map((pool) => pool.end().catch(() => undefined)));
-        await proxy.close();
-      },
-    };
-  }
-
-  describe('as it comes', () => {
-    backendConformance(() => makeStore([]), { framework, hooks: ['pause', 'killConnections', 'restart'] });
-  });
-
-  describe('with other settings', () => {
-    const settings = [
-      'SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE',
-      `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES', time_zone = '+09:30'`,
-      'SET NAMES latin1',
-    ];
-    backendConformance(() => makeStore(settings), { framework });
+  // `backend-contracts.long.test.ts` has the same with other settings.
+  backendConformance(() => makeMysqlStore(server), {
+    framework: { describe, test, afterAll },
+    hooks: ['pause', 'killConnections', 'restart'],
+    seed: inject('seed'),
+    rounds: 'few',
   });
 
   describe('migrate', () => {

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { DatabaseProgram, freePort, temporaryFolder } from './database-programs.ts';
-import type { PostgresServer } from './postgres-server.ts';
+import type { PostgresStores } from './postgres-stores.ts';
 
 const user = 'postgres';
 const path = '/usr/sbin/pgbouncer';
@@ -23,11 +23,11 @@ export class PgBouncer {
   }
 
   /** `as` is the user at the database, whoever comes. */
-  static async start(server: PostgresServer, as: string): Promise<PgBouncer> {
+  static async start(stores: PostgresStores, as: string): Promise<PgBouncer> {
     const [port, folder] = [await freePort(), temporaryFolder(user)];
     const settings = [
       '[databases]',
-      `* = host=127.0.0.1 port=${server.port} user=${as}`,
+      `* = host=127.0.0.1 port=${stores.cluster.port} user=${as}`,
       '[pgbouncer]',
       'listen_addr = 127.0.0.1',
       `listen_port = ${port}`,
@@ -42,7 +42,7 @@ export class PgBouncer {
     writeFileSync(file, `${settings.join('\n')}\n`);
     const program = new DatabaseProgram(user, path, [file]);
     await program.answers(async () => {
-      const client = new Client({ connectionString: server.url(port) });
+      const client = new Client({ connectionString: stores.url(port) });
       client.on('error', () => undefined);
       await client.connect();
       await client.end();

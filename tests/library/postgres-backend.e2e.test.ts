@@ -9,105 +9,39 @@ import type { BackendErrorCode, Claim } from 'tenure';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend, PostgresBackendOptions } from 'tenure/postgres';
 import { backendConformance } from 'tenure/testing';
-import type { ConformanceStore } from 'tenure/testing';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { hasProgram } from './database-programs.ts';
-import { DatabaseProxy } from './database-proxy.ts';
+import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { lineSchemaSql, migrationLockSql } from '../../packages/client/src/postgres/line-schema.ts';
-import { PgBouncer, pgbouncer } from './pg-bouncer.ts';
-import { PostgresServer, postgresPrograms } from './postgres-server.ts';
+import type { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { makePool, PostgresStores } from './postgres-stores.ts';
 
 const signal = new AbortController().signal;
 const textOid = 25;
 const processDeadlineMs = 50_000;
-const framework = { describe, test, afterAll };
 
 const claim = (name: string, parts: Partial<Claim> = {}): Claim => {
   const id = crypto.randomUUID();
   return { name, id, holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '', ...parts };
 };
 
-function makePool(connectionString: string, options = ''): Pool {
-  const pool = new Pool({ connectionString, max: 5, ...(options === '' ? {} : { options }) });
-  pool.on('error', () => undefined);
-  return pool;
-}
-
-describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql'))('postgresBackend', () => {
-  let server: PostgresServer;
-  let schemas = 0;
+describe.skipIf(!hasPostgres())('postgresBackend', () => {
+  let stores: PostgresStores;
+  let server: PostgresCluster;
 
   beforeAll(async () => {
-    server = await PostgresServer.start();
+    stores = await PostgresStores.start();
+    server = stores.cluster;
     await withBackend({ schema: 'again' }, (backend) => backend.migrate());
   });
-  afterAll(() => server.stop());
+  afterAll(() => server.dispose());
 
-  /** Tables of their own behind a network of their own; every backend has a pool, as every process has. */
-  async function makeStore(
-    poolOptions: string,
-    listen: boolean,
-    target: { readonly port: number } = server,
-  ): Promise<ConformanceStore> {
-    const proxy = await DatabaseProxy.before(target.port);
-    const schema = `Store "${(schemas += 1)}"`;
-    const pools: Pool[] = [];
-    const opened = async (): Promise<PostgresBackend> => {
-      const pool = makePool(server.url(proxy.port), poolOptions);
-      pools.push(pool);
-      const options: PostgresBackendOptions = { pool, schema };
-      const url = server.url(proxy.port);
-      const backend = postgresBackend(
-        listen ? { ...options, listen: () => new Client({ connectionString: url }) } : options,
-      );
-      await backend.migrate();
-      return backend;
-    };
-    return {
-      open: opened,
-      restart: () => server.restart(),
-      killConnections: async () => proxy.cut(),
-      pause: async () => {
-        const resume = proxy.pause();
-        return async () => resume();
-      },
-      async dispose() {
-        await Promise.all(pools.map((pool) => pool.end()));
-        await proxy.close();
-      },
-    };
-  }
-
-  describe('direct and listening', () => {
-    backendConformance(() => makeStore('', true), {
-      framework,
-      hints: ['came', 'updated', 'left'],
-      hooks: ['pause', 'killConnections', 'restart'],
-    });
-  });
-
-  describe('where serializable is the default isolation', () => {
-    backendConformance(() => makeStore('-c default_transaction_isolation=serializable', false), { framework });
-  });
-
-  describe.skipIf(!hasProgram(pgbouncer, 'pgbouncer'))('behind a proxy that pools transactions', () => {
-    let bouncer: PgBouncer;
-
-    beforeAll(async () => {
-      // A proxy passes no settings of the session on, so this one is the user's.
-      await server.query('CREATE ROLE strict SUPERUSER LOGIN');
-      await server.query(`ALTER ROLE strict SET default_transaction_isolation = 'repeatable read'`);
-      bouncer = await PgBouncer.start(server, 'strict');
-    });
-    afterAll(() => bouncer.stop());
-
-    // The store asks for the proxy's port only once it runs.
-    const target = {
-      get port(): number {
-        return bouncer.port;
-      },
-    };
-    backendConformance(() => makeStore('', false, target), { framework, hooks: ['killConnections'] });
+  // `backend-contracts.long.test.ts` has the same with other settings and behind a proxy.
+  backendConformance(() => stores.make({ listens: true }), {
+    framework: { describe, test, afterAll },
+    hints: ['came', 'updated', 'left'],
+    hooks: ['pause', 'killConnections', 'restart'],
+    seed: inject('seed'),
+    rounds: 'few',
   });
 
   describe('migrate', () => {
@@ -121,7 +55,7 @@ describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql'))('postgresBackend'
       await server.query(`CREATE ROLE worker LOGIN;
         GRANT USAGE ON SCHEMA ${schema} TO worker;
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO worker`);
-      const worker = makePool(server.url(server.port, 'worker'));
+      const worker = makePool(stores.url(server.port, 'worker'));
       const backend = postgresBackend({ pool: worker, schema });
       await backend.migrate();
       const { ticket } = await backend.enter(claim('job'), { onlyIfHolds: true, signal });
@@ -243,7 +177,7 @@ describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql'))('postgresBackend'
   }
 
   async function withBackend(place: BackendPlace, work: (backend: PostgresBackend) => Promise<void>): Promise<void> {
-    const pool = makePool(server.url(place.port, place.as), place.poolOptions);
+    const pool = makePool(stores.url(place.port, place.as), place.poolOptions);
     const backend = postgresBackend({ pool, schema: place.schema ?? 'public' });
     await work(backend).finally(() => Promise.all([backend.close(), pool.end()]));
   }

@@ -5,8 +5,8 @@ import type { Claim } from 'tenure';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend } from 'tenure/postgres';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { hasProgram } from './database-programs.ts';
-import { PostgresServer, postgresPrograms } from './postgres-server.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 
 const signal = new AbortController().signal;
 const shortTtlMs = 200;
@@ -16,17 +16,17 @@ const claim = (name: string, ttlMs: number): Claim => {
 };
 
 /** Two statements that meet at one row, held in the order that a race brings about once in a million calls. */
-describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql')).each(['read committed', 'serializable'])(
+describe.skipIf(!hasPostgres()).each(['read committed', 'serializable'])(
   'statements that meet at a row of PostgreSQL, by default %s',
   (isolation) => {
-    let server: PostgresServer;
+    let server: PostgresDatabase;
     let pool: Pool;
     let backend: PostgresBackend;
     /** Another process, in the middle of its transaction. */
     let other: Client;
 
     beforeAll(async () => {
-      server = await PostgresServer.start();
+      server = await PostgresDatabase.create();
       const options = `-c default_transaction_isolation=${isolation.replaceAll(' ', '\\ ')}`;
       pool = new Pool({ connectionString: server.url(), options });
       pool.on('error', () => undefined);
@@ -39,7 +39,7 @@ describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql')).each(['read commi
       await other.end();
       await backend.close();
       await pool.end();
-      await server.stop();
+      await server.dispose();
     });
 
     const enter = async (name: string, ttlMs: number) => {
@@ -56,7 +56,8 @@ describe.skipIf(!hasProgram(postgresPrograms(), 'postgresql')).each(['read commi
     /** Begins `call`, which meets the other's transaction, and ends that one once it waits. */
     const meet = async <T>(count: number, call: () => Promise<T>): Promise<T> => {
       const calling = call();
-      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' OFFSET $1::int LIMIT 1`;
+      const waiting = `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' OFFSET $1::int LIMIT 1`;
       await untilRow(waiting, `${count - 1}`);
       await other.query('COMMIT');
       return calling;

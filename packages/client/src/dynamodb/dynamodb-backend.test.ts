@@ -1,31 +1,14 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import dynalite from 'dynalite';
-import type { DynaliteServer } from 'dynalite';
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { backendConformance } from '../testing/index.ts';
 import { dynamodbBackend } from './dynamodb-backend.ts';
 import type { DynamodbBackend } from './dynamodb-backend.ts';
+import { startDynalite } from './testing/dynalite-server.ts';
 
 const { signal } = new AbortController();
-
-async function startDynalite(): Promise<{ readonly client: DynamoDB; readonly stop: () => Promise<void> }> {
-  const server: DynaliteServer = dynalite({ createTableMs: 0 });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
-  const client = new DynamoDB({ endpoint: `http://127.0.0.1:${port}`, region: 'local', credentials });
-  return {
-    client,
-    stop: async () => {
-      client.destroy();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
-}
 
 describe('dynamodbBackend', () => {
   backendConformance(
@@ -35,7 +18,8 @@ describe('dynamodbBackend', () => {
       await open().migrate();
       return { open, dispose: stop };
     },
-    { framework: { describe, test, afterAll } },
+    // All rounds are in `tests/library/backend-contracts.long.test.ts`: each call takes the emulator milliseconds.
+    { framework: { describe, test, afterAll }, seed: inject('seed'), rounds: 'few' },
   );
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, describe, inject, test } from 'vitest';
 import { backendConformance } from '../testing/index.ts';
 import { memoryBackend } from './memory-backend.ts';
 
@@ -9,6 +9,10 @@ describe('memoryBackend', () => {
       const backend = memoryBackend();
       return { open: () => backend, dispose: () => backend.close() };
     },
-    { framework: { describe, test, afterAll }, hints: ['came', 'updated', 'left', 'expired'] },
+    {
+      framework: { describe, test, afterAll },
+      hints: ['came', 'updated', 'left', 'expired'],
+      seed: inject('seed'),
+    },
   );
 });
