@@ -1,7 +1,7 @@
 // What CI runs in a fresh clone: installs what the machine lacks, then `npm test`, then side by side the long suites in
 // their short form and what only burns the processor (simulated seeds, the other versions of Node). It prints the time
 // of each part and the slowest files, and ends with one line of totals.
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { installDebianPackages } from './debian-packages.mjs';
@@ -50,8 +50,7 @@ async function smokeOnNode(version) {
 
 async function testPart({ name, shareSeconds, mode, env = {}, node = process.execPath }) {
   const output = join(folder, `${name}.log`);
-  const file = openSync(output, 'w');
-  await part({ name, shareSeconds, command: node, args: ['scripts/test.mjs', mode], env, output: file });
+  await part({ name, shareSeconds, command: node, args: ['scripts/test.mjs', mode], env, output });
   console.log(`\n=== ${name}\n${readFileSync(output, 'utf8')}`);
 }
 

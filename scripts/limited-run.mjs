@@ -1,5 +1,6 @@
 // Runs a program for a part of the tests, and ends it with all that it started when it takes far too long.
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { forwardSignals, root, signalNumber } from './prepare.mjs';
 
 /** A part that takes so many times its share is stuck, or the machine is no use for tests. */
@@ -14,11 +15,12 @@ export const timeIsUpCode = 125;
 /**
  * Resolves with the exit code (128 + n for a signal), with `stoppedCode` when the part took three times its share, or
  * with `timeIsUpCode` at `untilMs` of performance.now(). `lastSignal` asks the program for a last word before it is
- * stopped. Its process group is its own, so that nothing of it is left.
+ * stopped. Its process group is its own, so that nothing of it is left. `output` is a file that takes what it prints.
  */
 export function runLimited({ name, shareSeconds, untilMs = Infinity, command, args, env = {}, output, lastSignal }) {
   return new Promise((resolve) => {
-    const stdio = output === undefined ? 'inherit' : ['ignore', output, output];
+    const file = output === undefined ? undefined : openSync(output, 'w');
+    const stdio = file === undefined ? 'inherit' : ['ignore', file, file];
     const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env }, detached: true });
     const stopForwarding = forwardSignals(child, signalGroup);
     let stopped;
@@ -38,6 +40,7 @@ export function runLimited({ name, shareSeconds, untilMs = Infinity, command, ar
     const ended = (code) => {
       for (const timer of timers) clearTimeout(timer);
       stopForwarding();
+      if (file !== undefined) closeSync(file);
       // What a test left behind goes with it.
       signalGroup(child, 'SIGKILL');
       resolve(stopped ?? code);

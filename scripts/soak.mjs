@@ -6,7 +6,7 @@
 // found.
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, installWhatIsMissing, isInterrupted, programs, requireNode, root } from './prepare.mjs';
@@ -14,8 +14,6 @@ import { TestRun } from './test-run.mjs';
 
 const folder = join(root, 'soak-report');
 const stateFile = join(folder, 'state.json');
-/** Of one turn of the simulation. Fifty turns are a million. */
-const simulatedSeeds = 20_000;
 /** What no single item should take, at full length: three times this ends it. */
 const itemShareSeconds = 2_400;
 
@@ -72,7 +70,7 @@ function openState(resume) {
   if (!resume) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    return { commit, turns: 0, nextSimulatedSeed: randomInt(2 ** 40), runs: [] };
+    return { commit, turns: 0, runs: [] };
   }
   if (!existsSync(stateFile)) {
     console.error('there is nothing to resume: soak-report/state.json is missing');
@@ -86,20 +84,15 @@ async function takeTurn(state, item, untilMs) {
   const seed = randomInt(2 ** 31);
   const log = join(folder, `${String(state.turns).padStart(4, '0')}-${item.name.replaceAll('/', '-')}.log`);
   const env = { TENURE_TEST_EFFORT: 'soak', TENURE_TEST_SEED: `${seed}` };
-  if (item.name === 'simulation') {
-    env.TENURE_SIMULATION_FIRST_SEED = `${state.nextSimulatedSeed}`;
-    env.TENURE_SIMULATION_SEEDS = `${simulatedSeeds}`;
-  }
   console.log(`\n${item.name}, seed ${seed} ...`);
   const run = new TestRun();
   const limits = { shareSeconds: itemShareSeconds, untilMs };
-  const outcome = await run.vitest({ ...item, ...limits, env, output: openSync(log, 'w') });
+  const outcome = await run.vitest({ ...item, ...limits, env, output: log });
   if (outcome === undefined || isInterrupted()) {
     console.log(`${item.name} did not come to its end`);
     rmSync(log);
     return false;
   }
-  if (item.name === 'simulation') state.nextSimulatedSeed += simulatedSeeds;
   const [{ seconds, passed, failed }] = run.summary().parts;
   state.runs.push({ item: item.name, seed, seconds, passed, failed, commit: state.commit, log: relative(root, log) });
   if (failed === 0) rmSync(log);
