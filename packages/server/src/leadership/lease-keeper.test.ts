@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { LeaseWorld } from './testing/lease-world.ts';
 
 const endOf = (world: LeaseWorld, id: bigint): number | undefined => world.ends.find((end) => end.id === id)?.atMs;
@@ -281,7 +281,7 @@ describe('any history of grants, renewals, restarts, stalls and refusals', () =>
         expect([...held.keys()]).toEqual([]);
         expect(world.leadership.keeper.tracker.size).toBe(0);
       }),
-      { numRuns: 300 },
+      { numRuns: { commit: 60, ci: 300, soak: 10_000 }[inject('effort')] },
     );
   });
 });

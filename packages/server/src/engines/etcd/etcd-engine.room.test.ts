@@ -168,7 +168,8 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     test('at the quota nothing is written, with a message that says what to do, and reading goes on', async () => {
       const soonFullBytes = 16 * mib;
       await startSmall(soonFullBytes);
-      const log = await logs.open(small.endpoint, '/full', { quotaBytes: soonFullBytes });
+      // Each write at the quota is tried until its time is up.
+      const log = await logs.open(small.endpoint, '/full', { quotaBytes: soonFullBytes, requestTimeoutMs: 800 });
       let at = logStart;
       // On a busy machine an append may run out of time long before: the next one begins where the log then ends.
       const isLate = (error: unknown): boolean =>

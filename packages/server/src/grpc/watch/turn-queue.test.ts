@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { TurnQueue } from './turn-queue.ts';
 
 const step = fc.oneof(
@@ -31,6 +31,7 @@ test('everybody waits once and gets a turn once', () => {
         expect(queue.size).toBe(waiting.size);
       }
     }),
+    { numRuns: { commit: 20, ci: 100, soak: 2_000 }[inject('effort')] },
   );
 });
 

@@ -1,7 +1,7 @@
 import type { KvEvent } from '@tenure/core';
 import { etcdserverpb, type mvccpb } from '@tenure/protocol';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { ScriptedCall } from './testing/scripted-call.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
 
@@ -299,6 +299,6 @@ test('whatever clients ask, read, leave unread or abandon: what they see is what
         expect(world.bench.service.counts).toMatchObject({ streams: 0, watchers: 0, slowWatchers: 0 });
       },
     ),
-    { numRuns: 300 },
+    { numRuns: { commit: 100, ci: 300, soak: 10_000 }[inject('effort')] },
   );
 });

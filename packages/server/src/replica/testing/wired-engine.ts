@@ -3,14 +3,23 @@ import type { LogEngine, Position } from '../../engines/log-engine.ts';
 /** Stands open unless it is held. */
 class Gate {
   #opened: Promise<void> = Promise.resolve();
+  #arrived: Promise<void> = Promise.resolve();
+  #arrive = (): void => {};
 
   pass(): Promise<void> {
+    this.#arrive();
     return this.#opened;
+  }
+
+  /** Resolves when somebody has come to it since it was held. */
+  arrival(): Promise<void> {
+    return this.#arrived;
   }
 
   /** Nobody who comes from here on passes until the function that is returned is called. */
   hold(): () => void {
     let open!: () => void;
+    this.#arrived = new Promise((resolve) => (this.#arrive = resolve));
     this.#opened = new Promise((resolve) => (open = resolve));
     return open;
   }
