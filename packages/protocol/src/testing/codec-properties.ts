@@ -1,6 +1,6 @@
 import { type DescMessage, type MessageShape, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { expect } from 'vitest';
+import { expect, inject } from 'vitest';
 import { DecodeError } from '../straight/decode-error.ts';
 import { frameHeadroomBytes } from '../straight/frame.ts';
 import { strictlyValid } from './strict-validity.ts';
@@ -13,7 +13,11 @@ export interface DecoderUnderTest<Desc extends DescMessage, Shape> {
   readonly shape: (message: MessageShape<Desc>) => Shape;
 }
 
-const runs = { valid: 400, damaged: 1500 };
+const runs = {
+  commit: { valid: 100, damaged: 400 },
+  ci: { valid: 400, damaged: 1_500 },
+  soak: { valid: 10_000, damaged: 50_000 },
+}[inject('effort')];
 
 /** The decoder reads every valid message as the generated one does, whatever is around it in memory. */
 export function readsWhatTheGeneratedReads<Desc extends DescMessage, Shape>(

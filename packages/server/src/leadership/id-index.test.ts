@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { IdIndex } from './id-index.ts';
 
 const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
@@ -57,7 +57,7 @@ describe('IdIndex', () => {
         }
         check(index, model, ids);
       }),
-      { numRuns: 20 },
+      { numRuns: { commit: 5, ci: 20, soak: 500 }[inject('effort')] },
     );
   });
 });

@@ -11,6 +11,8 @@ export interface SharedReplicaOptions {
   /** Names this run of this server, below 2^32: random. */
   readonly run: number;
   readonly requestTimeoutMs: number;
+  /** What was accepted is answered before a server stops, if the log answers within this; 2 s if it is left out. */
+  readonly stopGraceMs?: number;
   readonly monotonicMs: () => number;
   /** Cluster time for an entry whose append begins now. */
   readonly stampMs: () => number;

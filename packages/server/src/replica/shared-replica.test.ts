@@ -200,7 +200,10 @@ describe('a server that gives up its lead while an append is out', () => {
   });
 
   it('stops without waiting for that append for long', async () => {
-    const { a } = await start();
+    const pair = new ReplicaPair();
+    pairs.push(pair);
+    const [a, b] = [await pair.join({ stopGraceMs: 50 }), await pair.join()];
+    await pair.lead(a, b);
     const send = a.engine.requests.hold();
     const lost = codeOf(a.replica.propose(put('own', '1')));
     await a.engine.requests.arrival();

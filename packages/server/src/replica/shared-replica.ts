@@ -22,8 +22,7 @@ export type ClaimOutcome = 'leads' | 'lost' | 'unclear';
 
 /** How often what waits is looked at for its deadline. */
 const expiryIntervalMs = 250;
-/** What was accepted is answered before a server stops, if the log answers within this. */
-const stopGraceMs = 2_000;
+const defaultStopGraceMs = 2_000;
 
 /**
  * The replicated state on a server that shares its log with others. It follows the log; while it leads it appends to it
@@ -251,7 +250,7 @@ export class SharedReplica {
   async #stopAppending(): Promise<void> {
     const sequencer = this.#sequencer;
     if (sequencer === undefined) return;
-    const timer = setTimeout(() => sequencer.retire(), stopGraceMs);
+    const timer = setTimeout(() => sequencer.retire(), this.#options.stopGraceMs ?? defaultStopGraceMs);
     await sequencer.stop();
     clearTimeout(timer);
   }
