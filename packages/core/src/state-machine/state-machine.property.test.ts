@@ -67,7 +67,7 @@ function restored(chunks: readonly Uint8Array[]): StateMachine {
 
 const ranges = fc.array(rangeOptions, { minLength: 3, maxLength: 6 });
 
-describe('the state machine', () => {
+describe('the state machine', { timeout: 1_800_000 }, () => {
   it('answers every command, range and event as a full copy per revision does', () => {
     fc.assert(
       fc.property(history, ranges, (steps, requests) => {

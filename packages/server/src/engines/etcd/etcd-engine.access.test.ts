@@ -92,13 +92,15 @@ describe.skipIf(!hasEtcd())('a log in an etcd behind TLS', () => {
         await log.append([entry('one')], logStart);
         assert.deepEqual(texts(await readBehind(log, logStart, 1)), ['one']);
         const refused = (options: object, message: RegExp): Promise<void> =>
-          assert.rejects(logs.open(etcd.endpoint, '/tls', { openTimeoutMs: 500, ...options }), {
+          assert.rejects(logs.open(etcd.endpoint, '/tls', { openTimeoutMs: 1_500, ...options }), {
             code: 'unavailable',
             message,
           });
-        await refused({ tls: { cert: made.cert, key: made.key } }, /certificate/);
-        await refused({ tls: { ca: made.ca } }, new RegExp(etcd.endpoint));
-        await refused({}, new RegExp(etcd.endpoint));
+        await Promise.all([
+          refused({ tls: { cert: made.cert, key: made.key } }, /certificate/),
+          refused({ tls: { ca: made.ca } }, new RegExp(etcd.endpoint)),
+          refused({}, new RegExp(etcd.endpoint)),
+        ]);
       } finally {
         await logs.closeAll();
         await etcd.dispose();

@@ -9,6 +9,7 @@ import { openFileEngine } from './file-engine.ts';
 import { scanFolder } from './folder-scan.ts';
 
 const effort = inject('effort');
+const timeout = 1_800_000;
 const crashes = { commit: 20, ci: 60, soak: 2_000 }[effort];
 const damages = { commit: 50, ci: 150, soak: 5_000 }[effort];
 /** Which of the bytes and bits are tried one by one: a sample that the seed of the run chooses, or all of them. */
@@ -109,7 +110,7 @@ function tornCopies(log: WrittenLog): fc.Arbitrary<FolderCopy> {
   );
 }
 
-describe('a crash of the machine', () => {
+describe('a crash of the machine', { timeout }, () => {
   test('costs at most the append that was not acknowledged, and opening twice is opening once', async () => {
     await inFolder(async (folder) => {
       const property = fc.asyncProperty(batches, layouts, fc.gen(), async (content, layout, g) => {
@@ -147,7 +148,7 @@ describe('a crash of the machine', () => {
   }
 });
 
-describe('a disk that lost a part of the log', () => {
+describe('a disk that lost a part of the log', { timeout }, () => {
   test('is found out unless the part lies in the last append and was written since the log was opened', async () => {
     await inFolder(async (folder) => {
       const ends = fc.constantFrom('crash' as const, 'close' as const);
@@ -166,7 +167,7 @@ describe('a disk that lost a part of the log', () => {
   });
 });
 
-describe('a flipped bit', () => {
+describe('a flipped bit', { timeout }, () => {
   test('anywhere in the log is refused or harmless, never a lost entry', async () => {
     await inFolder(async (folder) => {
       const ends = fc.constantFrom('crash' as const, 'close' as const);

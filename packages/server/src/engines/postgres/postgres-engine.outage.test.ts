@@ -13,7 +13,7 @@ import { hasPostgres } from './testing/postgres-programs.ts';
 import { TcpProxy } from './testing/tcp-proxy.ts';
 
 /** A host that is silent, and an answer that does not come, are given up sooner than an operator would want. */
-const impatient: Partial<PostgresTiming> = { connectTimeoutMs: 1_000, queryTimeoutMs: 2_000, watchIntervalMs: 100 };
+const impatient: Partial<PostgresTiming> = { connectTimeoutMs: 1_500, queryTimeoutMs: 2_000, watchIntervalMs: 100 };
 
 const isHeld = `SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
 

@@ -43,7 +43,7 @@ describe.runIf(hasPostgres())('several PostgreSQL engines on one log', () => {
     for (const engine of [one, other]) assert.deepEqual(texts(await readBehind(engine, logStart, 2 * rounds)), won);
   });
 
-  test('a follower in another server hears of an append by notification, and without notifications by its poll', async () => {
+  test('a follower in another server hears of an append by notification, or else by its poll', async () => {
     const options = { url: cluster.url(), schema: 'heard' };
     const { engine: writer } = await opened.open(options);
     // What these hear of the one way, they cannot have heard of the other way.

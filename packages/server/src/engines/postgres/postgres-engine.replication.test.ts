@@ -91,7 +91,7 @@ describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   test('a commit whose wait for the standby is cancelled is unknown, and not read before it is safe', async () => {
     const { primary, standby } = await pair();
     await makeSynchronous(primary);
-    const { engine, reached } = await opened.open({ url: primary.url(), timing: { queryTimeoutMs: 1_000 } });
+    const { engine, reached } = await opened.open({ url: primary.url(), timing: { queryTimeoutMs: 2_000 } });
     const one = await engine.append([entry('one')], logStart);
     await standby.stop();
     const out = assert.rejects(engine.append([entry('two')], one), { code: 'unknown', message: /warning/ });

@@ -196,7 +196,7 @@ test('a reset without an error, behind a whole message, is no request and no har
   const opening = Buffer.concat([http2Preface, settingsFrame()]);
   const socket = connect(server.port, '127.0.0.1');
   socket.write(Buffer.concat([opening, http2Frame(frameTypes.headers, endHeaders, 1, block), body, reset]));
-  await expect.poll(() => server.transport.connections).toBeGreaterThan(0);
+  await expect.poll(() => server.transport.connections, { timeout: 20_000 }).toBeGreaterThan(0);
   expectStatus(await echoCall([frameMessage(Buffer.from('y'))]), 0);
   socket.destroy();
 });

@@ -85,7 +85,9 @@ async function playRound(round: number): Promise<number> {
   return inputs;
 }
 
-test(`whatever is sent (seed ${firstSeed}), the server lives, answers the next call, and holds nothing`, async () => {
+const timeout = 1_800_000;
+
+test(`whatever is sent (seed ${firstSeed}), the server lives and holds nothing`, { timeout }, async () => {
   for (let round = 0; round < fillingRounds; round++) await playRound(round);
   const before = process.memoryUsage();
   let inputs = 0;
