@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { etcdVersion, startEtcd } from '../conformance/servers/etcd-server.ts';
 import { ServerProcess } from '../conformance/servers/server-process.ts';
 import type { RunningServer } from '../conformance/servers/server-options.ts';
@@ -263,18 +263,14 @@ const starts = { tenure: startTenure, ...(etcdVersion() === undefined ? {} : { e
 
 if (hasEtcdctl()) {
   describe.each(Object.entries(starts))('etcdctl on %s', (_kind, start) => {
-    describe.each(stories)('%s', (_name, tell) => {
-      let server: RunningServer | undefined;
-      beforeAll(async () => {
-        server = await start();
-      });
-      afterAll(async () => {
-        await server?.stop();
-      });
-      it('says the same for etcd and for Tenure', async () => {
-        if (server === undefined) throw new Error('the server did not start');
+    // Each begins with the first revision, so it has a server of its own. They mostly wait: for processes and leases.
+    it.concurrent.each(stories)('%s', async (_name, tell) => {
+      const server = await start();
+      try {
         await tell(new Etcdctl(server.address), server);
-      });
+      } finally {
+        await server.stop();
+      }
     });
   });
 } else {
