@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PostgresCluster } from '../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ServeProcess } from './serve-process.ts';
 
@@ -31,7 +31,7 @@ function example(name: string, work: () => Promise<void>): void {
   test(`${name} does what it says`, work);
 }
 
-describe('examples that need nothing else', () => {
+describe.concurrent('examples that need nothing else', () => {
   example('tour', async () => {
     expect(await run('tour')).toEqual([
       'reconciled with token 1n',
@@ -71,20 +71,20 @@ describe('examples that need nothing else', () => {
   });
 });
 
-describe.skipIf(!hasPostgres())('examples on PostgreSQL', () => {
-  let cluster: PostgresCluster;
+describe.skipIf(!hasPostgres())('examples on PostgreSQL', { concurrent: true }, () => {
+  let database: PostgresDatabase;
   let env: { readonly DATABASE_URL: string };
 
   beforeAll(async () => {
-    cluster = await PostgresCluster.create();
-    env = { DATABASE_URL: cluster.url() };
+    database = await PostgresDatabase.create();
+    env = { DATABASE_URL: database.url() };
   });
-  afterAll(() => cluster.dispose());
+  afterAll(() => database.dispose());
 
   example('nightly-job', async () => {
     const replicas = ['replica-1', 'replica-2', 'replica-3'];
     const lines = (await Promise.all(replicas.map((replica) => run('nightly-job', env, replica)))).flat();
-    const [report, ...others] = await cluster.query('SELECT made_by FROM reports');
+    const [report, ...others] = await database.query('SELECT made_by FROM reports');
     expect(others).toEqual([]);
     const winner = String(report?.['made_by']);
     const left = replicas.filter((replica) => replica !== winner).map((replica) => `${replica}: left to ${winner}`);
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgres())('examples on PostgreSQL', () => {
   });
 });
 
-describe("examples on Tenure's server", () => {
+describe.concurrent("examples on Tenure's server", () => {
   let server: ServeProcess;
   let data: string;
   let env: { readonly ENDPOINT: string };
