@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { startDynalite } from '../../packages/client/src/dynamodb/testing/dynalite-server.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { hasProgram } from './database-programs.ts';
+import { describeEtcdContract } from './etcd-contract.ts';
 import { mariadb, MariadbServer } from './mariadb-server.ts';
 import { makeMysqlStore } from './mysql-stores.ts';
 import { PgBouncer, pgbouncer } from './pg-bouncer.ts';
@@ -71,6 +72,9 @@ describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB
     backendConformance(() => makeMysqlStore(server, settings), options);
   });
 });
+
+describeEtcdContract('etcd', 'all');
+describeEtcdContract('Tenure', 'all');
 
 describe('sqliteBackend with the journal delete', () => {
   backendConformance(async (): Promise<ConformanceStore> => {

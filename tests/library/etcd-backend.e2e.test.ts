@@ -1,30 +1,4 @@
-import { etcdBackend } from 'tenure/etcd';
-import { backendConformance } from 'tenure/testing';
-import { afterAll, describe, inject, test } from 'vitest';
-import { etcdServerKinds } from './etcd-servers.ts';
+import { describeEtcdContract } from './etcd-contract.ts';
 
-let prefixes = 0;
-
-describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('etcdBackend on $name', (kind) => {
-  backendConformance(
-    async () => {
-      const server = await kind.start();
-      const prefix = `leases/${++prefixes}/`;
-      return {
-        open: () => etcdBackend({ client: { endpoints: server.endpoint }, prefix }),
-        killConnections: async () => {
-          await server.kill();
-          await server.start();
-        },
-        dispose: () => server.dispose(),
-      };
-    },
-    {
-      framework: { describe, test, afterAll },
-      hints: ['came', 'updated', 'left', 'expired'],
-      hooks: ['killConnections'],
-      seed: inject('seed'),
-      rounds: 'few',
-    },
-  );
-});
+// `backend-contracts.long.test.ts` has it on etcd too, and all rounds of it.
+describeEtcdContract('Tenure', 'few');
