@@ -11,12 +11,23 @@ import { startTenure } from '../../conformance/servers/tenure-server.ts';
 const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
 
-/** The examples as one script, where what runs until it is stopped is stopped. */
+/** Runs what would go on until it is stopped, and stops it as Ctrl-C does once it has said something. */
+const untilItSpeaks = `
+until_it_speaks() {
+  local said; said=$(mktemp -p .)
+  "$@" > "$said" & local pid=$!
+  until [ -s "$said" ]; do kill -0 $pid; sleep 0.05; done
+  kill -INT $pid; wait $pid || true
+  cat "$said"
+}`;
+
+/** The examples as one script. With job control a process in the background heeds a SIGINT. */
 function script(): string {
   const blocks = [...guide.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   const lines = blocks.join('').split('\n');
   const endless = /^(tenure .*?)(&?)\s+# until stopped.*$/;
-  return ['set -e', ...lines].map((line) => line.replace(endless, 'timeout -s INT 3 $1 || true $2')).join('\n');
+  const begin = ['set -em', untilItSpeaks];
+  return [...begin, ...lines].map((line) => line.replace(endless, 'until_it_speaks $1 $2')).join('\n');
 }
 
 test('every example of the guide to the commands works, in its order', { timeout: 120_000 }, async () => {
