@@ -5,6 +5,7 @@ import { stalls } from './robustness/stalls.ts';
 const ttlsMs = { commit: [1_000], ci: [1_000], soak: [1_000, 2_000] }[inject('effort')];
 const limits = { timeout: 900_000 };
 
+// They wait most of the time, each for a server of its own.
 for (const kind of Object.keys(stalls) as (keyof typeof stalls)[]) {
   describe.concurrent(`a server that is ${kind}`, limits, () => {
     it.each(ttlsMs)('ends no lease of %i ms that is renewed in time', async (ttlMs) => {

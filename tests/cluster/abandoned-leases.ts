@@ -13,7 +13,7 @@ interface Abandoned {
 
 /** Leases with a key each that nobody renews. */
 export class AbandonedLeases {
-  readonly #leases: Abandoned[] = [];
+  readonly #leases = new Map<string, Abandoned>();
   readonly #ttlMs: number;
 
   constructor(ttlMs: number) {
@@ -21,14 +21,15 @@ export class AbandonedLeases {
   }
 
   get count(): number {
-    return this.#leases.length;
+    return this.#leases.size;
   }
 
   /** Grants so many, in turn through each server. Their ids count up from `firstId`. */
   async abandon(members: readonly ClusterMember[], count: number, firstId: bigint): Promise<void> {
     const ttlMs = this.#ttlMs;
     await grantMany({ members, count, firstId, ttlMs, prefix: 'abandoned' }, (id, _, sentMs) => {
-      this.#leases.push({ key: `abandoned/${id}`, ttlMs, sentMs, acknowledgedMs: performance.now() });
+      const key = `abandoned/${id}`;
+      this.#leases.set(key, { key, ttlMs, sentMs, acknowledgedMs: performance.now() });
     });
   }
 
@@ -38,12 +39,12 @@ export class AbandonedLeases {
    */
   async check(watch: LastingWatch, boundMs: (fromMs: number, toMs: number) => number): Promise<void> {
     const ends = new Map<string, number>();
-    for (const { key } of this.#leases) {
+    for (const { key } of this.#leases.values()) {
       await watch.seen((event) => event.key === key && event.value === undefined);
     }
     for (const { key, value, atMs } of watch.events) if (value === undefined) ends.set(key, atMs);
     let latestMs = 0;
-    for (const { key, ttlMs, sentMs, acknowledgedMs } of this.#leases) {
+    for (const { key, ttlMs, sentMs, acknowledgedMs } of this.#leases.values()) {
       const endMs = ends.get(key) ?? Infinity;
       const livedMs = Math.round(endMs - acknowledgedMs);
       if (endMs - sentMs <= ttlMs) throw new Error(`${key} went ${Math.round(endMs - sentMs)} ms after its grant`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
@@ -9,14 +9,16 @@ import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
 import { StallMeter } from './stall-meter.ts';
 
-const ttlMs = 4_000;
+/** Of leases that are renewed: generous, for a machine that is busy. */
+const keptTtlMs = 5_000;
+const abandonedTtlMs = 2_000;
 
 describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
-  let database: PostgresCluster;
+  let database: PostgresDatabase;
   let cluster: Cluster;
 
   beforeAll(async () => {
-    database = await PostgresCluster.create();
+    database = await PostgresDatabase.create();
     cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() })));
   });
 
@@ -61,14 +63,14 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
     const { members } = cluster;
     const streams = members.map(({ client }) => new KeepAliveStream(client));
     let revision = 0n;
-    for (let round = 0; round < 60; round += 1) {
+    for (let round = 0; round < 30; round += 1) {
       const id = BigInt(7_000 + round);
       const granting = members[round % 3] as ClusterMember;
-      const { header } = await granting.lease.leaseGrant({ ID: id, TTLMs: 20_000n });
+      const { header } = await granting.lease.leaseGrant({ ID: id, TTLMs: 60_000n });
       expect(header?.revision).toBeGreaterThanOrEqual(revision);
       for (const stream of streams) {
         const renewed = await stream.renew(id);
-        expect(renewed.TTL).toBe(20n);
+        expect(renewed.TTL).toBe(60n);
         expect(renewed.header?.revision).toBeGreaterThanOrEqual(revision);
       }
       const key = Buffer.from(`leased/${round}`);
@@ -89,9 +91,9 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
   });
 
   test('keep every lease that is renewed, and end every other in time, when the leader is killed', async () => {
-    const load = await ClusterLoad.start(cluster, 1, { keptLeases: 100, keptTtlMs: ttlMs });
-    const abandoned = new AbandonedLeases(ttlMs);
-    await abandoned.abandon(cluster.members, 100, 200_000n);
+    const load = await ClusterLoad.start(cluster, 1, { keptLeases: 60, keptTtlMs });
+    const abandoned = new AbandonedLeases(abandonedTtlMs);
+    await abandoned.abandon(cluster.members, 60, 200_000n);
     const stalls = new StallMeter(() => cluster.pids);
     const old = await cluster.leader();
     const { epoch } = await old.leadership();
@@ -100,7 +102,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
     expect((await leader.leadership()).epoch).toBeGreaterThan(epoch);
     await abandoned.check(
       load.watchOf(leader),
-      (fromMs, toMs) => (ttlMs * 5) / 3 + 3_000 + stalls.between(fromMs, toMs),
+      (fromMs, toMs) => (abandonedTtlMs * 5) / 3 + 3_000 + stalls.between(fromMs, toMs),
     );
     stalls.stop();
     const back = await cluster.join({ name: old.name, engine: database.url() });
@@ -109,9 +111,10 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
   });
 
   test('refuse another that runs under the name of one of them', async () => {
-    for (const { name } of cluster.members) {
-      const second = cluster.join({ name, engine: database.url() });
-      await expect(second).rejects.toThrow('a server of the same name is running');
+    const seconds = cluster.members.map(({ name }) => cluster.join({ name, engine: database.url() }));
+    for (const outcome of await Promise.allSettled(seconds)) {
+      expect(outcome).toMatchObject({ status: 'rejected' });
+      expect(String((outcome as PromiseRejectedResult).reason)).toContain('a server of the same name is running');
     }
     expect(cluster.members).toHaveLength(3);
     await cluster.leader();
@@ -120,13 +123,13 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
   test('go on where they were after all of them were stopped', async () => {
     const revision = await (await cluster.leader()).put('before', 'the restart');
     const leases = cluster.members[0] as ClusterMember;
-    await leases.lease.leaseGrant({ ID: 9_999n, TTLMs: 30_000n });
+    await leases.lease.leaseGrant({ ID: 9_999n, TTLMs: 600_000n });
     await cluster.stop();
     await Promise.all(['s1', 's2', 's3'].map((name) => cluster.join({ name, engine: database.url() })));
     const leader = await cluster.leader();
     for (const member of cluster.members) expect(await member.get('before')).toBe('the restart');
     const { TTLMs } = await leader.lease.leaseTimeToLive({ ID: 9_999n });
-    expect(Number(TTLMs)).toBeGreaterThan(20_000);
+    expect(Number(TTLMs)).toBeGreaterThan(500_000);
     expect(await leader.put('after', 'the restart')).toBe(revision + 1);
     expect((await leader.cluster.memberList({})).members).toHaveLength(3);
     await cluster.checkSameState();

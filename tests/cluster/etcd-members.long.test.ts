@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
 import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';
+
+const writes = { commit: 15, ci: 15, soak: 40 }[inject('effort')];
 
 test.skipIf(!hasEtcd())(
   'three servers lose nothing when the members of an etcd of three are killed, one by one and two at once',
@@ -20,19 +22,19 @@ test.skipIf(!hasEtcd())(
       cluster = await Cluster.start([0, 1, 2].map(optionsOf));
       load = await ClusterLoad.start(cluster, 1);
       for (const member of members) {
-        await load.progress(40);
+        await load.progress(writes);
         await member.kill();
-        await load.progress(40);
+        await load.progress(writes);
         await member.start();
       }
-      await load.progress(40);
+      await load.progress(writes);
       const [one, two] = members;
       await Promise.all([one?.kill(), two?.kill()]);
       const [asked] = cluster.members;
       const read = asked?.kv.range({ key: Buffer.from('any') }, { deadlineMs: 2_000 });
       await expect(read).rejects.toThrow('Deadline exceeded');
       await Promise.all([one?.start(), two?.start()]);
-      await load.progress(40);
+      await load.progress(writes);
       expect(cluster.members).toHaveLength(3);
       await load.finish();
     } finally {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, inject, test } from 'vitest';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';
@@ -9,6 +9,7 @@ const names = ['s1', 's2', 's3'];
 /** What the command ends with when the server had to stop. */
 const failedExitCode = 1;
 const pauseMs = 10;
+const writes = { commit: 40, ci: 40, soak: 100 }[inject('effort')];
 
 /** Asks a server for a key until it has ended, linearizably, and gives whatever it answers. */
 async function readUntilItEnds(member: ClusterMember, key: string): Promise<string[]> {
@@ -41,10 +42,10 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     const [databases, servers] = await open();
     await databases.makeSynchronous();
     const running = (load = await ClusterLoad.start(servers, 1));
-    await running.progress(100);
+    await running.progress(writes);
     await databases.primary.stop('kill');
     await databases.standby.promote();
-    await running.progress(100);
+    await running.progress(writes);
     await running.leases.allRenewed();
     expect(servers.members).toHaveLength(names.length);
     await running.finish();

@@ -1,19 +1,20 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 
 const nameTaken = /a server of the same name is running/;
 
+const rounds = { commit: 1, ci: 3, soak: 10 }[inject('effort')];
 const limits = { timeout: 180_000 };
 
 describe.skipIf(!hasPostgres())('two servers that are started at the same moment under one new name', limits, () => {
-  let database: PostgresCluster;
+  let database: PostgresDatabase;
   const cluster = new Cluster();
 
   beforeEach(async () => {
-    database = await PostgresCluster.create();
+    database = await PostgresDatabase.create();
   });
 
   afterEach(async () => {
@@ -43,7 +44,7 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
 
   test('become one member of a cluster that is there, and the other stops', async () => {
     await cluster.join({ name: 'first', engine: database.url() });
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const name = `twin-${round}`;
       await startBoth(name);
       expect(await idsOf(name)).toHaveLength(1);
@@ -64,7 +65,7 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
 
 describe.skipIf(!hasPostgres())('a server that is removed from the members while it leads', limits, () => {
   test('can be reached by those that come later', async () => {
-    const database = await PostgresCluster.create();
+    const database = await PostgresDatabase.create();
     const options = ['s1', 's2'].map((name) => ({ name, engine: database.url() }));
     const cluster = await Cluster.start(options);
     try {

@@ -46,6 +46,7 @@ export class KeptLeases {
     this.#streams = members.map((member) => this.#open(member, []));
     this.#timer = setInterval(() => this.#renewAll(), this.#ttlMs / renewalsPerTtl);
     await grantMany({ members, count, firstId, ttlMs: this.#ttlMs, prefix: 'kept' }, (id, at) => {
+      if (this.ids.includes(id)) return;
       this.ids.push(id);
       this.#streams[at % this.#streams.length]?.ids.push(id);
     });
@@ -146,17 +147,26 @@ export async function grantMany(
   const one = async (at: number): Promise<void> => {
     const id = firstId + BigInt(at);
     const { lease, kv } = members[at % members.length] as ClusterMember;
-    const sentMs = performance.now();
-    await persistently(async (attempt) => {
-      await lease.leaseGrant({ ID: id, TTLMs: BigInt(ttlMs) }).catch((error: unknown) => {
-        const isThere = error instanceof Refusal && error.details === 'etcdserver: lease already exists';
-        if (attempt === 1 || !isThere) throw error;
-      });
-    });
-    granted(id, at, sentMs);
     const key = Buffer.from(`${prefix}/${id}`);
-    // Each attempt has a value of its own: what is there twice was then written twice by the servers.
-    await persistently((attempt) => kv.put({ key, value: Buffer.from(`${id} ${attempt}`), lease: id }));
+    for (let round = 1; ; round += 1) {
+      const sentMs = performance.now();
+      await persistently(async (attempt) => {
+        await lease.leaseGrant({ ID: id, TTLMs: BigInt(ttlMs) }).catch((error: unknown) => {
+          const isThere = error instanceof Refusal && error.details === 'etcdserver: lease already exists';
+          if (attempt === 1 || !isThere) throw error;
+        });
+      });
+      granted(id, at, sentMs);
+      try {
+        // Each attempt has a value of its own: what is there twice was then written twice by the servers.
+        await persistently((attempt) => kv.put({ key, value: Buffer.from(`${id} ${round}.${attempt}`), lease: id }));
+        return;
+      } catch (error) {
+        // On a machine that is busy for longer than the lease lives it has ended before its key came.
+        const hasEnded = error instanceof Refusal && error.details === 'etcdserver: requested lease not found';
+        if (!hasEnded || performance.now() - sentMs < ttlMs || round === attempts) throw error;
+      }
+    }
   };
   let next = 0;
   const lane = async (): Promise<void> => {

@@ -1,15 +1,14 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
 import { openSharedEngine } from '../../packages/server/src/engines/shared-engine.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { checkAfterwards } from './afterwards.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
-import { engineOnPostgres, type TestedEngine } from './tested-engine.ts';
 
 const snapshotCount = 20;
 const all = Buffer.alloc(1);
@@ -37,8 +36,7 @@ class StoppedServer {
     this.#log = log;
   }
 
-  static async start(engine: TestedEngine): Promise<StoppedServer> {
-    const url = engine.urlAt(engine.port);
+  static async start(url: string): Promise<StoppedServer> {
     const flags = ['--snapshot-count', `${snapshotCount}`];
     const cluster = await Cluster.start(['s1', 's2'].map((name) => ({ name, engine: url, flags })));
     const leader = await cluster.leader();
@@ -101,27 +99,29 @@ class StoppedServer {
   }
 }
 
+const cleanups: (() => Promise<unknown>)[] = [];
 const limits = { timeout: 4 * patienceMs };
 
 /** On etcd a server that stood still reads on in etcd's own history, until that is compacted. */
-describe.skipIf(!hasPostgres())(
-  'a server on PostgreSQL that stood still for longer than the log reaches',
-  limits,
-  () => {
-    let engine: TestedEngine;
-    let servers: StoppedServer;
+describe
+  .skipIf(!hasPostgres())
+  .concurrent('a server on PostgreSQL that stood still for longer than the log reaches', limits, () => {
+    const start = async (): Promise<StoppedServer> => {
+      const database = await PostgresDatabase.create();
+      const servers = await StoppedServer.start(database.url());
+      cleanups.push(async () => {
+        await servers.stop();
+        await database.dispose();
+      });
+      return servers;
+    };
 
-    beforeEach(async () => {
-      engine = engineOnPostgres(await PostgresCluster.create());
-      servers = await StoppedServer.start(engine);
+    afterAll(async () => {
+      for (const cleanup of cleanups.splice(0)) await cleanup();
     });
 
-    afterEach(async () => {
-      await servers?.stop();
-      await engine?.dispose();
-    });
-
-    test('goes on from a snapshot without a restart, and its watches miss nothing', async () => {
+    test('goes on from a snapshot without a restart, and its watches miss nothing', async ({ onTestFinished }) => {
+      const servers = await start();
       const { out, leader, cluster } = servers;
       const watch = new LastingWatch(() => [out], 0);
       onTestFinished(() => watch.stop());
@@ -156,6 +156,7 @@ describe.skipIf(!hasPostgres())(
     });
 
     test('ends a watch whose events were compacted meanwhile, and tells from where to go on', async () => {
+      const servers = await start();
       const { out, leader, cluster } = servers;
       const stream = new WatchStream(out.client);
       const { watchId } = await stream.create({ key: all, rangeEnd: all });
@@ -176,5 +177,4 @@ describe.skipIf(!hasPostgres())(
       stream.close();
       await cluster.checkSameState();
     });
-  },
-);
+  });

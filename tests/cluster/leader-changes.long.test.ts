@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, inject, test } from 'vitest';
 import { Code, Refusal } from '../../conformance/client/refusal.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
@@ -9,8 +9,12 @@ import { checkLog } from './log-check.ts';
 import { StallMeter } from './stall-meter.ts';
 import { testedEngines } from './tested-engine.ts';
 
-const changes = 20;
-const ttlMs = 5_000;
+const effort = inject('effort');
+const moves = { commit: 6, ci: 6, soak: 20 }[effort];
+/** An even number: every other one is a death. */
+const changes = { commit: 4, ci: 4, soak: 20 }[effort];
+const ttlMs = { commit: 3_000, ci: 3_000, soak: 5_000 }[effort];
+const keptTtlMs = 5_000;
 const leasesPerChange = 3;
 const heartbeatMs = 200;
 /** Nobody claims earlier than this after the last word of a leader, unless that leader has named it. */
@@ -46,7 +50,8 @@ async function moveLeader(cluster: FaultyCluster, old: ClusterMember): Promise<v
   });
 }
 
-describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
+// The engines wait most of the time, and so are tested side by side; the tests of one come one after the other.
+describe.concurrent.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
   let cluster: FaultyCluster | undefined;
   let load: ClusterLoad | undefined;
   afterEach(async () => {
@@ -54,32 +59,34 @@ describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
     await cluster?.dispose();
   });
 
-  test.skipIf(!isThere)('hand the lead on without a time in which nobody leads, while clients write', async () => {
-    cluster = await FaultyCluster.start(await start());
-    const { servers } = cluster;
-    load = await ClusterLoad.start(servers, 1);
-    const stalls = new StallMeter(() => servers.pids);
-    const tookMs: number[] = [];
-    for (let move = 0; move < 20; move += 1) {
-      await load.progress(20);
-      const old = await servers.leader();
-      const { epoch } = await old.leadership();
-      const fromMs = performance.now();
-      await moveLeader(cluster, old);
-      await servers.leader(servers.members, epoch);
-      const toMs = performance.now();
-      tookMs.push(toMs - fromMs - stalls.between(fromMs, toMs));
-    }
-    stalls.stop();
-    console.log(`the lead was handed on in ${tookMs.map((ms) => Math.round(ms)).join(', ')} ms`);
-    expect(Math.max(...tookMs)).toBeLessThan(electionTimeoutMs);
-    await load.finish();
-  });
+  test
+    .skipIf(!isThere)
+    .sequential('hand the lead on without a time in which nobody leads, while clients write', async () => {
+      cluster = await FaultyCluster.start(await start());
+      const { servers } = cluster;
+      load = await ClusterLoad.start(servers, 1);
+      const stalls = new StallMeter(() => servers.pids);
+      const tookMs: number[] = [];
+      for (let move = 0; move < moves; move += 1) {
+        await load.progress(20);
+        const old = await servers.leader();
+        const { epoch } = await old.leadership();
+        const fromMs = performance.now();
+        await moveLeader(cluster, old);
+        await servers.leader(servers.members, epoch);
+        const toMs = performance.now();
+        tookMs.push(toMs - fromMs - stalls.between(fromMs, toMs));
+      }
+      stalls.stop();
+      console.log(`the lead was handed on in ${tookMs.map((ms) => Math.round(ms)).join(', ')} ms`);
+      expect(Math.max(...tookMs)).toBeLessThan(electionTimeoutMs);
+      await load.finish();
+    });
 
-  test.skipIf(!isThere)('keep no abandoned lease alive by changing their leader every TTL/2', async () => {
+  test.skipIf(!isThere).sequential('keep no abandoned lease alive by changing their leader every TTL/2', async () => {
     cluster = await FaultyCluster.start(await start());
     const { servers } = cluster;
-    load = await ClusterLoad.start(servers, 1, { keptLeases: 100, keptTtlMs: ttlMs });
+    load = await ClusterLoad.start(servers, 1, { keptLeases: 100, keptTtlMs });
     const abandoned = new AbandonedLeases(ttlMs);
     const stalls = new StallMeter(() => servers.pids);
     const done: Change[] = [];

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, inject, test } from 'vitest';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { FaultyCluster } from './faulty-cluster.ts';
@@ -6,8 +6,9 @@ import { checkLog } from './log-check.ts';
 import { StallMeter } from './stall-meter.ts';
 import { testedEngines } from './tested-engine.ts';
 
-const leases = 1_000;
-const ttlMs = 5_000;
+const leases = { commit: 200, ci: 200, soak: 1_000 }[inject('effort')];
+const ttlMs = { commit: 3_000, ci: 3_000, soak: 5_000 }[inject('effort')];
+const keptTtlMs = 5_000;
 /** The bounds that are promised. What the machine kept from the servers is allowed on top: see StallMeter. */
 const newLeaderWithinMs = 2_000;
 const goneWithinMs = (ttlMs * 5) / 3 + 3_000;
@@ -25,7 +26,7 @@ describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
     async () => {
       cluster = await FaultyCluster.start(await start());
       const { servers } = cluster;
-      load = await ClusterLoad.start(servers, 1, { keptLeases: leases, keptTtlMs: ttlMs });
+      load = await ClusterLoad.start(servers, 1, { keptLeases: leases, keptTtlMs });
       const abandoned = new AbandonedLeases(ttlMs);
       await abandoned.abandon(servers.members, leases, 500_000n);
       const stalls = new StallMeter(() => servers.pids);
@@ -47,8 +48,9 @@ describe.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
       await abandoned.check(load.watchOf(leader), (fromMs, toMs) => goneWithinMs + stalls.between(fromMs, toMs));
       stalls.stop();
       expect(load.leases.ids).toHaveLength(leases);
-      expect(load.leases.acknowledged).toBeGreaterThan(2 * leases);
-      expect(load.leases.brokenStreams).toEqual([]);
+      expect(load.leases.acknowledged).toBeGreaterThan(leases);
+      // A machine that kept them from a leader for longer makes servers send their clients elsewhere.
+      if (leaderlessMs < newLeaderWithinMs) expect(load.leases.brokenStreams).toEqual([]);
       const back = await cluster.restart(old.name);
       await load.progress(20);
       await load.finish();

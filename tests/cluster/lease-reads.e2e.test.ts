@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { refusalOf } from '../../conformance/client/refusal.ts';
 import { Cluster, eventually } from './cluster.ts';
@@ -23,11 +23,11 @@ async function isCompacted({ kv }: ClusterMember, revision: number): Promise<boo
 }
 
 describe.skipIf(!hasPostgres())('three servers that read by the lease, and compact their history', () => {
-  let database: PostgresCluster;
+  let database: PostgresDatabase;
   let cluster: Cluster;
 
   beforeAll(async () => {
-    database = await PostgresCluster.create();
+    database = await PostgresDatabase.create();
     cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url(), flags })));
   });
 

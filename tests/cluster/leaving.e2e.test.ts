@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { afterEach, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
@@ -31,7 +31,7 @@ async function hang({ address }: ClusterMember): Promise<void> {
 }
 
 test.skipIf(!hasPostgres())('a leader that takes its time to stop lets another lead, and no lease die', async () => {
-  const database = await PostgresCluster.create();
+  const database = await PostgresDatabase.create();
   cleanups.push(() => database.dispose());
   const cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() })));
   cleanups.push(() => cluster.stop());

@@ -1,6 +1,7 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
+import { StallMeter } from '../cluster/stall-meter.ts';
 import { ServeProcess } from '../serve-process.ts';
 import { EventLog } from './event-log.ts';
 import { KeptLease } from './kept-lease.ts';
@@ -13,6 +14,8 @@ export interface CrashRunOptions {
   readonly dataDir: string;
   /** Entries between two snapshots: few, so that many kills fall into a snapshot or the trim behind it. */
   readonly snapshotCount: number;
+  /** Of the leases that nobody renews: so short that some of them end within the run. */
+  readonly abandonedTtlMs: number;
 }
 
 export interface CrashReport {
@@ -25,7 +28,6 @@ export interface CrashReport {
 const writers = 6;
 const keptLeases = 4;
 const keptTtlMs = 6_000;
-const abandonedTtlMs = 1_500;
 /** What one change of leader may add to an abandoned lease (a heartbeat interval), and the measuring from outside. */
 const addedPerRestartMs = 200 + 150;
 /** Values that nobody changes, so that a snapshot takes a while. */
@@ -33,6 +35,7 @@ const ballastKeys = 2_000;
 
 interface Abandoned {
   readonly id: bigint;
+  readonly grantedMs: number;
   /** How long servers have been up since it was granted, as far as this process can tell. */
   ledMs: number;
   restarts: number;
@@ -48,6 +51,7 @@ export class CrashRun {
   #abandoned: Abandoned[] = [];
   #abandonedEnded = 0;
   #nextLease = 1_000n;
+  #server: ServeProcess | undefined;
 
   constructor(options: CrashRunOptions) {
     this.#options = options;
@@ -58,8 +62,13 @@ export class CrashRun {
   }
 
   async run(): Promise<CrashReport> {
-    for (let kill = 0; kill < this.#options.kills; kill += 1) await this.#live(kill === 0, true);
-    await this.#live(false, false);
+    const stalls = new StallMeter(() => (this.#server === undefined ? [] : [this.#server.pid]));
+    try {
+      for (let kill = 0; kill < this.#options.kills; kill += 1) await this.#live(stalls, kill === 0, true);
+      await this.#live(stalls, false, false);
+    } finally {
+      stalls.stop();
+    }
     const acknowledged = this.#writers.flatMap((writer) => writer.acknowledged);
     this.#events.check(acknowledged);
     return {
@@ -71,19 +80,20 @@ export class CrashRun {
   }
 
   /** One life of the server: start, compare, load, kill. */
-  async #live(first: boolean, kill: boolean): Promise<void> {
+  async #live(stalls: StallMeter, first: boolean, kill: boolean): Promise<void> {
     const server = new ServeProcess([
       'serve',
       `--data-dir=${this.#options.dataDir}`,
       `--snapshot-count=${this.#options.snapshotCount}`,
       '--listen-client-urls=http://127.0.0.1:0',
     ]);
+    this.#server = server;
     const [url = ''] = await server.ready();
     const readyMs = performance.now();
     const client = new GrpcClient(url.replace('http://', ''));
     try {
       if (first) await this.#prepare(client);
-      else await this.#compare(client, readyMs);
+      else await this.#compare(client, readyMs, stalls);
       await this.#abandonOne(client, readyMs);
       if (kill) await this.#loadUntilKilled(server, client, readyMs);
     } finally {
@@ -109,7 +119,7 @@ export class CrashRun {
     }
   }
 
-  async #compare(client: GrpcClient, readyMs: number): Promise<void> {
+  async #compare(client: GrpcClient, readyMs: number, stalls: StallMeter): Promise<void> {
     const kv = serviceCalls(client, etcdserverpb.KV);
     for (const lease of this.#kept) await lease.check(client);
     const { kvs, header } = await kv.range({ key: Buffer.from('writer'), rangeEnd: Buffer.from('writes') });
@@ -118,18 +128,20 @@ export class CrashRun {
     await this.#events.followTo(client, Number(header?.revision));
     const ballast = await kv.range({ key: Buffer.from('ballast'), rangeEnd: Buffer.from('ballasu'), countOnly: true });
     if (ballast.count !== BigInt(ballastKeys)) throw new Error(`of ${ballastKeys} keys ${ballast.count} are left`);
-    await this.#checkAbandoned(client, readyMs);
+    await this.#checkAbandoned(client, readyMs, stalls);
   }
 
   /** None of the abandoned may live longer than rule 7 allows, however often the server was restarted. */
-  async #checkAbandoned(client: GrpcClient, readyMs: number): Promise<void> {
+  async #checkAbandoned(client: GrpcClient, readyMs: number, stalls: StallMeter): Promise<void> {
     const lease = serviceCalls(client, etcdserverpb.Lease);
+    const { abandonedTtlMs } = this.#options;
     const left: Abandoned[] = [];
     for (const each of this.#abandoned) {
       each.restarts += 1;
       const { TTLMs } = await lease.leaseTimeToLive({ ID: each.id });
       const ledMs = each.ledMs + (performance.now() - readyMs);
-      const boundMs = (abandonedTtlMs * 5) / 3 + each.restarts * addedPerRestartMs + 500;
+      const owedMs = stalls.between(each.grantedMs, performance.now());
+      const boundMs = (abandonedTtlMs * 5) / 3 + each.restarts * addedPerRestartMs + 500 + owedMs;
       if (TTLMs <= 0n) this.#abandonedEnded += 1;
       else if (ledMs > boundMs) throw new Error(`lease ${each.id} lives after ${ledMs} ms; the bound is ${boundMs}`);
       else left.push(each);
@@ -139,9 +151,10 @@ export class CrashRun {
 
   async #abandonOne(client: GrpcClient, readyMs: number): Promise<void> {
     const id = this.#nextLease++;
-    await serviceCalls(client, etcdserverpb.Lease).leaseGrant({ ID: id, TTLMs: BigInt(abandonedTtlMs) });
+    await serviceCalls(client, etcdserverpb.Lease).leaseGrant({ ID: id, TTLMs: BigInt(this.#options.abandonedTtlMs) });
     // What this server has been up before the grant does not count for it.
-    this.#abandoned.push({ id, ledMs: -(performance.now() - readyMs), restarts: 0 });
+    const grantedMs = performance.now();
+    this.#abandoned.push({ id, grantedMs, ledMs: -(grantedMs - readyMs), restarts: 0 });
   }
 
   async #loadUntilKilled(server: ServeProcess, client: GrpcClient, readyMs: number): Promise<void> {

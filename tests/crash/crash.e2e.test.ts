@@ -1,18 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { CrashRun } from './crash-run.ts';
 
-const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
+const seed = inject('seed');
+const kills = 6;
 
 it(
-  `loses nothing that was acknowledged in 12 kills under load (CRASH_SEED=${seed})`,
+  `loses nothing that was acknowledged in ${kills} kills under load (TENURE_TEST_SEED=${seed})`,
   { timeout: 180_000 },
   async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tenure-crash-'));
     try {
-      const report = await new CrashRun({ seed, kills: 12, dataDir, snapshotCount: 60 }).run();
+      const report = await new CrashRun({ seed, kills, dataDir, snapshotCount: 60, abandonedTtlMs: 400 }).run();
       expect(report.acknowledgedWrites).toBeGreaterThan(100);
       expect(report.abandonedEnded).toBeGreaterThan(0);
     } finally {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
+import { SeededRandom } from '../crash/seeded-random.ts';
 import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
 import { WriterProcess, checkLog, straceWorks } from './writer-process.ts';
 import type { WriterOptions } from './writer-process.ts';
@@ -22,18 +23,25 @@ const calls = {
   ftruncate: { first: 1, last: 5 },
 };
 
-function someCall(call: keyof typeof calls): number {
+function someCall(call: keyof typeof calls, random: SeededRandom): number {
   const { first, last } = calls[call];
-  return first + Math.floor(Math.random() * (last - first + 1));
+  return random.between(first, last);
 }
+
+const seed = inject('seed');
+const effort = inject('effort');
+const kills = { commit: 2, ci: 2, soak: 4 }[effort];
+const recoveries = { commit: 10, ci: 10, soak: 25 }[effort];
+const failures = { commit: 1, ci: 1, soak: 3 }[effort];
 
 const haveStrace = straceWorks();
 
-describe.runIf(haveStrace)('a process that is killed', () => {
+describe.runIf(haveStrace).concurrent(`a process that is killed (TENURE_TEST_SEED=${seed})`, () => {
   for (const call of Object.keys(calls) as (keyof typeof calls)[]) {
     test(`at some ${call} leaves a log with everything that it acknowledged`, async () => {
-      for (let round = 0; round < 4; round++) {
-        const when = someCall(call);
+      const random = new SeededRandom(seed);
+      for (let round = 0; round < kills; round++) {
+        const when = someCall(call, random);
         await withTemporaryFolder(async (folder) => {
           const writer = new WriterProcess(busyWriter(folder), {
             injections: [`${call}:signal=SIGKILL:when=${when}`],
@@ -50,16 +58,17 @@ describe.runIf(haveStrace)('a process that is killed', () => {
   }
 });
 
-describe.runIf(haveStrace)('a process that is killed again while it recovers', () => {
+describe.runIf(haveStrace).concurrent('a process that is killed again while it recovers', () => {
   test('loses nothing, wherever it is killed', async () => {
     await withTemporaryFolder(async (folder) => {
       const options = { ...busyWriter(folder), appends: 12 };
       let acked = 0;
       let saved = 0;
       let unknownAppends = 0;
-      for (let round = 0; round < 25; round++) {
+      const random = new SeededRandom(seed);
+      for (let round = 0; round < recoveries; round++) {
         const call = ['pwrite64', 'fdatasync', 'fsync', 'ftruncate'][round % 4]!;
-        const when = 1 + Math.floor(Math.random() * (round % 3 === 0 ? 25 : 4));
+        const when = random.between(1, round % 3 === 0 ? 25 : 4);
         const writer = new WriterProcess(options, { injections: [`${call}:signal=SIGKILL:when=${when}`] });
         await writer.exited;
         const where = `round ${round}: ${call} number ${when}`;
@@ -115,7 +124,7 @@ test('a file that may not grow is written as far as it can be, and what was ackn
   });
 });
 
-describe.runIf(haveStrace)('a disk that fails', () => {
+describe.runIf(haveStrace).concurrent(`a disk that fails (TENURE_TEST_SEED=${seed})`, () => {
   const faults = [
     { call: 'pwrite64', error: 'EIO' },
     { call: 'pwrite64', error: 'ENOSPC' },
@@ -128,27 +137,28 @@ describe.runIf(haveStrace)('a disk that fails', () => {
   ] as const;
   for (const { call, error } of faults) {
     test(`with ${error} on ${call} stops everything, and a restart finds what was acknowledged`, async () => {
-      for (let round = 0; round < 3; round++) {
-        const when = someCall(call);
+      const random = new SeededRandom(seed);
+      for (let round = 0; round < failures; round++) {
+        const when = someCall(call, random);
         await withTemporaryFolder(async (folder) => {
           const writer = new WriterProcess(busyWriter(folder), {
             injections: [`${call}:error=${error}:when=${when}`],
           });
           await writer.exited;
           const where = `${error} on ${call} number ${when}`;
-          const failures = writer.lines('failed');
-          expect(failures[0], where).toMatch(error);
+          const failed = writer.lines('failed');
+          expect(failed[0], where).toMatch(error);
           // No room for a snapshot is the one failure that harms nothing: the log goes on without it.
-          const isHarmless = error === 'ENOSPC' && failures[0]?.startsWith('full there is no room for the snapshot');
+          const isHarmless = error === 'ENOSPC' && failed[0]?.startsWith('full there is no room for the snapshot');
           if (isHarmless) {
             await checkLog(busyWriter(folder), writer.last('acked'), writer.last('saved'));
             return;
           }
-          expect(failures[0], where).toMatch(/^fatal /);
+          expect(failed[0], where).toMatch(/^fatal /);
           const wasOpen = writer.lines('open').length > 0;
           if (wasOpen) {
-            expect(failures.length, where).toBe(4);
-            for (const failure of failures) expect(failure, where).toMatch(/^fatal .*the server must stop/);
+            expect(failed.length, where).toBe(4);
+            for (const failure of failed) expect(failure, where).toMatch(/^fatal .*the server must stop/);
           }
           await checkLog(busyWriter(folder), writer.last('acked'), writer.last('saved'));
         });

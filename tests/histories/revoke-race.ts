@@ -30,7 +30,9 @@ export class RevokeRace {
       await granting.lease.leaseGrant({ ID: id, TTLMs: BigInt(ttlMs) });
       return true;
     });
-    const renewing = Promise.all(this.#members.map((_, at) => this.#renewUntilGone(at, id)));
+    const renewers = this.#members.map((_, at) => this.#renewUntilGone(at, id));
+    const renewing = Promise.all(renewers.map(({ done }) => done));
+    await Promise.race([Promise.all(renewers.map(({ begun }) => begun)), renewing]);
     const { min, max } = renewedForMs;
     await new Promise((resolve) => setTimeout(resolve, this.#random.between(min, max)));
     const revoking = this.#random.pick(this.#members);
@@ -45,12 +47,16 @@ export class RevokeRace {
     for (const stream of this.#streams) stream.close();
   }
 
-  async #renewUntilGone(at: number, id: bigint): Promise<void> {
+  /** `begun`: the first renewal was answered; `done`: one was told that the lease is gone. */
+  #renewUntilGone(at: number, id: bigint): { begun: Promise<unknown>; done: Promise<void> } {
     const [member, stream] = [this.#members[at] as ClusterMember, this.#streams[at] as KeepAliveStream];
-    let alive = true;
-    while (alive) {
-      alive = await this.#record(member, { kind: 'renew', id }, async () => (await stream.renew(id)).TTL > 0n);
-    }
+    const renew = (): Promise<boolean> =>
+      this.#record(member, { kind: 'renew', id }, async () => (await stream.renew(id)).TTL > 0n);
+    const begun = renew();
+    const renewOn = async (): Promise<void> => {
+      for (let alive = await begun; alive;) alive = await renew();
+    };
+    return { begun, done: renewOn() };
   }
 
   /** Throws when there is no answer: here nothing fails for good. */
