@@ -1,6 +1,6 @@
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { runCommand } from './running-command.ts';
 import type { ServeProcess } from './serve-process.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
@@ -12,10 +12,11 @@ const { root } = sandbox;
 const newFolder = (): string => sandbox.newFolder();
 const serve = (args: readonly string[]): ServeProcess => sandbox.serve(args);
 
-afterEach(() => sandbox.stopServers());
 afterAll(() => sandbox.remove());
 
-describe('a snapshot', () => {
+const limits = { timeout: 120_000 };
+
+describe.concurrent('a snapshot', limits, () => {
   test('is saved, looked at and restored into a new folder, with its leases', async () => {
     const server = serve(['--data-dir', newFolder(), ...anyPort]);
     const client = await sandbox.clientOf(server);
@@ -78,7 +79,7 @@ describe('a snapshot', () => {
   });
 });
 
-describe('a damaged log', () => {
+describe.concurrent('a damaged log', limits, () => {
   /** Writes 20 keys, stops the server and changes one byte in the middle of the only file of the log. */
   async function damagedFolder(): Promise<string> {
     const folder = newFolder();

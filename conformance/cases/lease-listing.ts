@@ -47,11 +47,13 @@ const timeToLive: Case[] = [
     name: 'answers milliseconds beside the seconds, which are rounded up',
     tenureOnly: 'TTL_ms is an extension field; etcd cuts seconds off, so that a live lease may show 0',
     run: async (t) => {
-      const { ID } = await t.lease.leaseGrant({ TTLMs: 700n });
+      const { ID } = await t.lease.leaseGrant({ TTLMs: 600_700n });
       t.cleanUp(() => t.lease.leaseRevoke({ ID }).catch(() => undefined));
       const reply = await t.lease.leaseTimeToLive({ ID });
-      expect(reply).toMatchObject({ TTL: 1n, grantedTTL: 1n, grantedTTLMs: 700n });
-      expect(reply.TTLMs).toBeLessThanOrEqual(700n);
+      expect(reply).toMatchObject({ grantedTTL: 601n, grantedTTLMs: 600_700n });
+      expect(reply.TTLMs).toBeLessThanOrEqual(600_700n);
+      expect(reply.TTLMs).toBeGreaterThan(500_000n);
+      expect(reply.TTL).toBe((reply.TTLMs + 999n) / 1000n);
       const unknown = await t.lease.leaseTimeToLive({ ID: 0x7fffffffn });
       expect(unknown).toMatchObject({ TTL: -1n, TTLMs: -1n, grantedTTLMs: 0n });
     },

@@ -11,7 +11,7 @@ import * as grpc from '@grpc/grpc-js';
 import { MessageQueue } from './message-queue.ts';
 import { Refusal, type CallStatus } from './refusal.ts';
 
-const defaultDeadlineMs = 15_000;
+const defaultDeadlineMs = 30_000;
 const maxReceivedMessageBytes = 64 * 1024 * 1024;
 
 export interface CallOptions {

@@ -50,7 +50,7 @@ export class ClusterLoad {
   }
 
   /** Resolves when so many more writes were acknowledged. */
-  async progress(writes: number, withinMs = 20_000): Promise<void> {
+  async progress(writes: number, withinMs = 60_000): Promise<void> {
     const target = this.acknowledged + writes;
     const untilMs = performance.now() + withinMs;
     while (this.acknowledged < target) {

@@ -1,7 +1,7 @@
 import { ClusterMember, type MemberOptions } from './cluster-member.ts';
 
 /** How long anything that a cluster does by itself may take before a test gives up on it. */
-const patienceMs = 20_000;
+const patienceMs = 60_000;
 const pollMs = 20;
 
 /** Resolves with the first answer that is not undefined. What throws meanwhile is asked again. */

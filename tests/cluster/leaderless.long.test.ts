@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
 import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
@@ -7,11 +7,6 @@ import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { LeaderlessCalls } from './leaderless-calls.ts';
-
-const cleanups: (() => Promise<unknown> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const timedOut = 'etcdserver: request timed out';
 const why = /what keeps the log cannot be reached: .*ECONNREFUSED/;
@@ -38,34 +33,41 @@ async function hasRecovered(member: ClusterMember): Promise<void> {
   });
 }
 
-test.skipIf(!hasEtcd())('etcd, when a member has lost its leader, does what is expected of Tenure below', async () => {
-  const members = await startEtcdCluster();
-  cleanups.push(() => Promise.all(members.map((member) => member.dispose())));
-  const [one, ...others] = members as [(typeof members)[0], ...typeof members];
-  const client = new GrpcClient(one.endpoint);
-  cleanups.push(() => client.close());
-  const calls = await LeaderlessCalls.open(client, 1n);
-  cleanups.push(() => calls.close());
-  await Promise.all(others.map((other) => other.kill()));
-  // etcd 3.4 forgets to give a time-out without a leader its text; later versions do not.
-  const inWords = { code: 14, details: timedOut };
-  const bare = { code: 2, details: 'context deadline exceeded' };
-  for (const status of await calls.check()) expect([inWords, bare]).toContainEqual(status);
-});
+test
+  .skipIf(!hasEtcd())
+  .concurrent(
+    'etcd, when a member has lost its leader, does what is expected of Tenure below',
+    async ({ onTestFinished }) => {
+      const members = await startEtcdCluster();
+      onTestFinished(async () => void (await Promise.all(members.map((member) => member.dispose()))));
+      const [one, ...others] = members as [(typeof members)[0], ...typeof members];
+      const client = new GrpcClient(one.endpoint);
+      onTestFinished(() => client.close());
+      const calls = await LeaderlessCalls.open(client, 1n);
+      onTestFinished(() => calls.close());
+      await Promise.all(others.map((other) => other.kill()));
+      // etcd 3.4 forgets to give a time-out without a leader its text; later versions do not.
+      const inWords = { code: 14, details: timedOut };
+      const bare = { code: 2, details: 'context deadline exceeded' };
+      for (const status of await calls.check()) expect([inWords, bare]).toContainEqual(status);
+    },
+  );
 
-describe.skipIf(!hasPostgres())('three servers whose PostgreSQL is stopped', () => {
-  test('say so and why wherever they are asked, answer what needs only memory, and go on by themselves', async () => {
+describe.skipIf(!hasPostgres()).concurrent('three servers whose PostgreSQL is stopped', () => {
+  test('say so and why wherever they are asked, answer what needs only memory, and go on by themselves', async ({
+    onTestFinished,
+  }) => {
     const database = await PostgresCluster.create();
-    cleanups.push(() => database.dispose());
+    onTestFinished(() => database.dispose());
     const options = ['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() }));
     const cluster = await Cluster.start(options);
-    cleanups.push(() => cluster.stop());
+    onTestFinished(() => cluster.stop());
     const leader = await cluster.leader();
     const asked = [leader, ...(await cluster.followers()).slice(0, 1)];
     for (const member of cluster.members) await hasRecovered(member);
     const calls: LeaderlessCalls[] = [];
     for (const { client } of asked) calls.push(await LeaderlessCalls.open(client, BigInt(calls.length + 1)));
-    cleanups.push(() => calls.forEach((each) => each.close()));
+    onTestFinished(() => calls.forEach((each) => each.close()));
 
     await database.stop('immediate');
     const statuses = (await Promise.all(calls.map((each) => each.check()))).flat();

@@ -47,7 +47,7 @@ async function checkOlderBackup({ engine, save, restore }: Backup): Promise<void
   }
 }
 
-describe('an older backup is restored under servers that run: they stop, and new ones begin with it', () => {
+describe.concurrent('an older backup is restored under servers that run: they stop, and new ones begin with it', () => {
   let folder: string;
 
   beforeAll(async () => {

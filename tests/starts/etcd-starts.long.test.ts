@@ -12,7 +12,7 @@ import { refusedStart } from './refused-start.ts';
 // Many processes start one after the other here, on a machine that may be busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-describe.skipIf(!hasEtcd())('tenure serve on an etcd that it cannot use', () => {
+describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot use', () => {
   let etcd: EtcdProcess;
 
   beforeAll(async () => {
@@ -76,7 +76,7 @@ describe.skipIf(!hasEtcd())('tenure serve on an etcd that it cannot use', () => 
   });
 });
 
-describe.skipIf(!hasEtcd())('tenure serve on an etcd that asks who one is', () => {
+describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that asks who one is', () => {
   let etcd: EtcdProcess;
 
   beforeAll(async () => {
@@ -133,7 +133,7 @@ describe.skipIf(!hasEtcd())('tenure serve on an etcd that asks who one is', () =
   });
 });
 
-describe.skipIf(!hasEtcd())('tenure serve on an etcd behind TLS', () => {
+describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd behind TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-starts-'));
   const file = (name: string): string => join(folder, name);
   let etcd: EtcdProcess;
