@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
@@ -10,9 +10,6 @@ import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { runCommand } from '../running-command.ts';
 import { ServeSandbox } from '../serve-sandbox.ts';
 import { abandonedLease, checkMembers, contentOf, fill, keptLease } from './moved-content.ts';
-
-// Many processes start one after the other here, on a machine that may be busy.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const abandonedTtlMs = 8_000;
 /** A third of it is time enough to save a snapshot in, also on a machine that is busy. */

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
@@ -9,9 +9,6 @@ import { Cluster } from '../cluster/cluster.ts';
 import { ClusterMember } from '../cluster/cluster-member.ts';
 import { runCommand } from '../running-command.ts';
 import { refusedStart } from '../starts/refused-start.ts';
-
-// Many processes start one after the other here, on a machine that may be busy.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 interface Backup {
   readonly engine: string;

@@ -3,14 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
 import { ClusterMember } from '../cluster/cluster-member.ts';
 import { refusedStart } from './refused-start.ts';
-
-// Many processes start one after the other here, on a machine that may be busy.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot use', () => {
   let etcd: EtcdProcess;

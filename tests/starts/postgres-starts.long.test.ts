@@ -3,15 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { eventually } from '../cluster/cluster.ts';
 import { ClusterMember } from '../cluster/cluster-member.ts';
 import { refusedStart } from './refused-start.ts';
-
-// Many processes start one after the other here, on a machine that may be busy.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-starts-'));
@@ -34,34 +31,50 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
 
   const refused = async (engine: string, ...flags: readonly string[]): Promise<string> => {
     const message = await refusedStart({ engine, flags });
+    await nothingLeft();
+    return message;
+  };
+
+  /** Of several starts at once. */
+  const allRefused = async (...engines: readonly string[]): Promise<readonly string[]> => {
+    const messages = await Promise.all(engines.map((engine) => refusedStart({ engine })));
+    await nothingLeft();
+    return messages;
+  };
+
+  const nothingLeft = async (): Promise<void> => {
     const left = `SELECT pid FROM pg_stat_activity WHERE application_name ~ '^tenure '`;
     await eventually('no connection is left', async () =>
       (await database.query(left)).length === 0 ? true : undefined,
     );
-    return message;
   };
 
   test('because nothing listens there, or something else does', async () => {
-    const nowhere = 'postgres://postgres@127.0.0.1:1/postgres';
-    expect(await refused(nowhere)).toMatch(/127\.0\.0\.1:1: .*ECONNREFUSED.*--engine/);
-    expect(await refused('postgres://postgres@no-such-host.invalid/postgres')).toMatch(
-      /no-such-host\.invalid:5432: .*--engine/,
-    );
     const web = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => web.once('listening', resolve));
     const { port } = web.address() as AddressInfo;
-    expect(await refused(`postgres://postgres@127.0.0.1:${port}/postgres`)).toMatch(
-      new RegExp(`127.0.0.1:${port}: .*--engine`),
+    const [silent, unknown, other] = await allRefused(
+      'postgres://postgres@127.0.0.1:1/postgres',
+      'postgres://postgres@no-such-host.invalid/postgres',
+      `postgres://postgres@127.0.0.1:${port}/postgres`,
     );
     web.close();
+    expect(silent).toMatch(/127\.0\.0\.1:1: .*ECONNREFUSED.*--engine/);
+    expect(unknown).toMatch(/no-such-host\.invalid:5432: .*--engine/);
+    expect(other).toMatch(new RegExp(`127.0.0.1:${port}: .*--engine`));
   });
 
   test('because of the database or the user in the address', async () => {
-    expect(await refused(database.url('missing'))).toMatch(/"missing" does not exist.*createdb.*URL/);
-    expect(await refused(database.url('postgres', 'nobody'))).toMatch(/nobody.*pg_hba\.conf/);
-    expect(await refused('postgres://postgres@[::1/x')).toMatch(/address of the PostgreSQL engine cannot be used/);
-    const standby = `${database.url()}?target_session_attrs=standby`;
-    expect(await refused(standby)).toMatch(/read-write/);
+    const [missing, nobody, noAddress, standby] = await allRefused(
+      database.url('missing'),
+      database.url('postgres', 'nobody'),
+      'postgres://postgres@[::1/x',
+      `${database.url()}?target_session_attrs=standby`,
+    );
+    expect(missing).toMatch(/"missing" does not exist.*createdb.*URL/);
+    expect(nobody).toMatch(/nobody.*pg_hba\.conf/);
+    expect(noAddress).toMatch(/address of the PostgreSQL engine cannot be used/);
+    expect(standby).toMatch(/read-write/);
   });
 
   test('because of the password, which it does not repeat', async () => {
