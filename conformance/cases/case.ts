@@ -12,7 +12,10 @@ export interface Case {
   run(t: CaseContext): Promise<void>;
 }
 
-/** Cases about one thing. Those that ask for server options share a server, and all others a few; no two run on one at the same time. */
+/**
+ * Cases about one thing. Those of a group that asks for options share a server, all others share a few; no two run on
+ * one at the same time.
+ */
 export interface CaseGroup {
   readonly name: string;
   readonly server?: ServerOptions;
