@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -49,6 +49,8 @@ describe.concurrent('an older backup is restored under servers that run: they st
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tenure-backup-'));
+    // PostgreSQL's programs may run as another user, since they refuse to be root.
+    await chmod(folder, 0o777);
   });
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
