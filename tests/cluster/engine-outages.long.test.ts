@@ -13,7 +13,7 @@ const cuts = { commit: 4, ci: 4, soak: 8 }[effort];
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The engines wait most of the time, and so are tested side by side; the tests of one come one after the other.
-describe.concurrent.for(testedEngines)('three servers on $kind', ({ isThere, start: startEngine }) => {
+describe.for(testedEngines)('three servers on $kind', { concurrent: true }, ({ isThere, start: startEngine }) => {
   let cluster: FaultyCluster;
   let load: ClusterLoad | undefined;
   let seed = 0;

@@ -51,7 +51,7 @@ async function moveLeader(cluster: FaultyCluster, old: ClusterMember): Promise<v
 }
 
 // The engines wait most of the time, and so are tested side by side; the tests of one come one after the other.
-describe.concurrent.for(testedEngines)('three servers on $kind', ({ isThere, start }) => {
+describe.for(testedEngines)('three servers on $kind', { concurrent: true }, ({ isThere, start }) => {
   let cluster: FaultyCluster | undefined;
   let load: ClusterLoad | undefined;
   afterEach(async () => {

@@ -15,7 +15,7 @@ const calls = { commit: 60, ci: 60, soak: 200 }[effort];
 const title = `histories of three servers on $kind (TENURE_TEST_SEED=${seed})`;
 
 // The engines wait most of the time, and so are tested side by side; the tests of one come one after the other.
-describe.concurrent.for(testedEngines)(title, ({ isThere, start: startEngine }) => {
+describe.for(testedEngines)(title, { concurrent: true }, ({ isThere, start: startEngine }) => {
   const cleanups: (() => Promise<unknown> | void)[] = [];
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
