@@ -7,6 +7,10 @@ import { OpenedEngines } from './testing/opened-engines.ts';
 import { PostgresDatabase } from './testing/postgres-database.ts';
 import { hasPostgres } from './testing/postgres-programs.ts';
 
+/** Ends the sessions of that purpose on this database. Other test files use others on the same server. */
+const terminate = (purpose: string): string => `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name ~ '^tenure ${purpose}' AND datname = current_database()`;
+
 describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
   let database: PostgresDatabase;
   let schemas = 0;
@@ -77,7 +81,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
 
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield entry('lost');
-      await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'store'`);
+      await database.query(terminate('store'));
       yield entry('never written');
     }
     await assert.rejects(engine.saveSnapshot(tail, broken()), { code: 'unavailable' });
@@ -110,7 +114,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     const read: string[] = [];
     for await (const chunk of loaded!.chunks) {
       read.push(Buffer.from(chunk).toString());
-      await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ 'read'`);
+      await database.query(terminate('read'));
     }
     assert.deepEqual(read, ['one', 'two', 'three']);
   });
