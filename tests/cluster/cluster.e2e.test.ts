@@ -13,7 +13,7 @@ import { StallMeter } from './stall-meter.ts';
 const keptTtlMs = 5_000;
 const abandonedTtlMs = 2_000;
 
-describe.skipIf(!hasPostgres())('three servers on PostgreSQL', () => {
+describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_000 }, () => {
   let database: PostgresDatabase;
   let cluster: Cluster;
 
