@@ -3,9 +3,12 @@
 import { createLeaseManager } from 'tenure';
 import { openBackend } from './open-backend.mjs';
 
-const { backend: spec, name, holder, ttlMs, turns, holdMs } = JSON.parse(process.argv[2]);
+const { backend: spec, name, holder, ttlMs, turns, holdMs, seed } = JSON.parse(process.argv[2]);
 
 const now = () => Number(process.hrtime.bigint()) / 1e6;
+let state = seed;
+/** From 0 to below 1. */
+const random = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
 const report = (what, fields = {}) => process.send({ what, holder, atMs: now(), ...fields });
 
 const { backend, end } = await openBackend(spec, ttlMs);
@@ -18,7 +21,7 @@ report('ready');
 
 /** Looks at the hold all the time, as work under a lease does before each step. */
 async function workUnder(hold, acquiredMs) {
-  const untilMs = now() + holdMs * (0.5 + Math.random());
+  const untilMs = now() + holdMs * (0.5 + random());
   let lastHeldMs = acquiredMs;
   // A lease that is lost ends the work at once; whoever was paused sees it at the first look.
   while (now() < untilMs) {

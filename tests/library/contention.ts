@@ -3,9 +3,12 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { StallMeter } from '../cluster/stall-meter.ts';
 
 const program = fileURLToPath(new URL('contender.mjs', import.meta.url));
 const waitMs = 60_000;
+/** A stall that begins so long before the next one holds may be why the one before it learnt late of its loss. */
+const lateLossMs = 1_000;
 
 /** As a contender tells it; times are of the machine's monotonic clock. */
 interface Report {
@@ -40,6 +43,8 @@ export interface ContenderOptions {
   readonly ttlMs: number;
   readonly turns: number;
   readonly holdMs: number;
+  /** How long it holds each time follows from it. */
+  readonly seed: number;
 }
 
 /** Children still alive: none may outlive the test process, however that ends. */
@@ -55,6 +60,7 @@ export class Contention {
   readonly holdings: Holding[] = [];
   readonly failures: string[] = [];
   readonly #children = new Map<string, ChildProcess>();
+  readonly #meter = new StallMeter(() => [...this.#children.values()].flatMap(({ pid }) => pid ?? []));
   #wake: () => void = () => undefined;
 
   /** Resolves when it is ready to contend. */
@@ -129,11 +135,33 @@ export class Contention {
   }
 
   async dispose(): Promise<void> {
+    this.#meter.stop();
     for (const [holder, child] of this.#children) {
       if (!alive.has(child)) continue;
       child.kill('SIGCONT');
       await this.kill(holder);
     }
+  }
+
+  /** What the machine owes to these processes between two moments. */
+  owedMs(fromMs: number, toMs: number): number {
+    const offsetMs = performance.now() - nowMs();
+    return this.#meter.between(fromMs + offsetMs, toMs + offsetMs);
+  }
+
+  /** How long it took, on a machine that had let all of them run. */
+  tookMs(fromMs: number, toMs: number): number {
+    return toMs - fromMs - this.owedMs(fromMs, toMs);
+  }
+
+  /** What was lost while its process ran was known to it before the next one came. */
+  expectKnownBefore(lost: Holding, next: Holding): void {
+    const { lostMs } = lost;
+    if (lostMs === undefined || lostMs <= next.fromMs) return;
+    const lateMs = lostMs - next.fromMs;
+    const owedMs = this.owedMs(next.fromMs - lateLossMs, lostMs);
+    const words = `${lost.holder} learnt of its loss ${lateMs} ms too late, of which ${owedMs} are owed`;
+    assert.ok(lateMs <= owedMs, `${words}: ${this.describe()}`);
   }
 
   /** Never two at a time, and each with a greater token than the one before. */
@@ -145,20 +173,17 @@ export class Contention {
       assert.ok(next.token > before.token, `two have the token ${next.token}: ${this.describe()}`);
       const words = `${before.holder} held until ${before.untilMs}, ${next.holder} from ${next.fromMs}`;
       assert.ok(before.untilMs <= next.fromMs, `${words}: ${this.describe()}`);
-      // What was lost while the process ran was known to it before the next one came.
-      if (before.lostMs !== undefined && !before.wasPaused) {
-        assert.ok(before.lostMs <= next.fromMs, `${words}, and learnt of its loss at ${before.lostMs}`);
-      }
+      if (!before.wasPaused) this.expectKnownBefore(before, next);
     }
   }
 
-  /** From each release to the acquisition of the next one, for all that waited meanwhile, in ascending order. */
+  /** From each release to the acquisition of the next one, on a machine that had let them run, in ascending order. */
   handOversMs(): number[] {
     const inOrder = this.holdings.toSorted((one, other) => one.fromMs - other.fromMs);
     return inOrder
       .flatMap((next, at) => {
         const before = inOrder[at - 1];
-        return before?.how === 'released' ? [next.fromMs - before.untilMs] : [];
+        return before?.how === 'released' ? [this.tookMs(before.untilMs, next.fromMs)] : [];
       })
       .toSorted((one, other) => one - other);
   }
