@@ -1,6 +1,9 @@
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import { calm, Contention, stormy } from './contention.ts';
+
+/** All seeds are for the soak; CI has a tenth of them. */
+const share = inject('effort') === 'soak' ? 1 : 0.1;
 
 describe('many more seeds of processes that contend for leases and locks in virtual time', () => {
   test.each([
@@ -12,7 +15,7 @@ describe('many more seeds of processes that contend for leases and locks in virt
       fc.asyncProperty(fc.integer(), async (seed) => {
         await new Contention(seed, rates, processes).run({ trouble });
       }),
-      { numRuns: runs, endOnFailure: true },
+      { numRuns: Math.ceil(runs * share), endOnFailure: true },
     );
   });
 });

@@ -16,8 +16,10 @@ import { makeMysqlStore } from './mysql-stores.ts';
 import { PgBouncer, pgbouncer } from './pg-bouncer.ts';
 import { PostgresStores } from './postgres-stores.ts';
 
-/** The contract in full, where each backend's own test has few rounds of it, and with other settings. */
+/** The contract with the settings that the backends' own tests leave out, and in full where they have few rounds. */
 const options = { framework: { describe, test, afterAll }, seed: inject('seed'), rounds: 'all' } as const;
+/** What the own tests have, but for the rounds. */
+const isSoak = inject('effort') === 'soak';
 
 describe.skipIf(!hasPostgres())('postgresBackend', () => {
   let stores: PostgresStores;
@@ -26,7 +28,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
   });
   afterAll(() => stores.cluster.dispose());
 
-  describe('direct and listening', () => {
+  describe.runIf(isSoak)('direct and listening', () => {
     backendConformance(() => stores.make({ listens: true }), {
       ...options,
       hints: ['came', 'updated', 'left'],
@@ -59,7 +61,7 @@ describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB
   });
   afterAll(() => server.stop());
 
-  describe('as it comes', () => {
+  describe.runIf(isSoak)('as it comes', () => {
     backendConformance(() => makeMysqlStore(server), { ...options, hooks: ['pause', 'killConnections', 'restart'] });
   });
 
@@ -74,7 +76,9 @@ describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB
 });
 
 describeEtcdContract('etcd', 'all');
-describeEtcdContract('Tenure', 'all');
+describe.runIf(isSoak)('with all rounds', () => {
+  describeEtcdContract('Tenure', 'all');
+});
 
 describe('sqliteBackend with the journal delete', () => {
   backendConformance(async (): Promise<ConformanceStore> => {

@@ -5,15 +5,14 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { postgresBackend } from 'tenure/postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, inject, test } from 'vitest';
 import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 
 const program = fileURLToPath(new URL('counter.mjs', import.meta.url));
 const ttlMs = 2000;
 const contenders = 8;
-const stops = 3;
-const kills = 3;
+const [stops, kills] = inject('effort') === 'soak' ? [3, 3] : [1, 1];
 /** How many must have counted before the next fault. */
 const countsBetween = 5;
 /** For each single thing that is waited for, of which the longest takes some TTLs on a machine that is free. */
