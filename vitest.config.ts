@@ -17,6 +17,10 @@ const simulation = ['simulation/**/*.long.test.ts'];
 
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
+/** A test that tries more may take longer: the limit is there for what is stuck. */
+const timeoutsMs: Readonly<Record<string, number>> = { commit: 60_000, ci: 300_000, soak: 1_800_000 };
+const testTimeout = timeoutsMs[process.env['TENURE_TEST_EFFORT'] ?? 'commit'] ?? 60_000;
+
 /** Common to all. Files share their worker: to start one for each would take longer than the tests. */
 const common: NonNullable<TestProjectInlineConfiguration['test']> = {
   environment: 'node',
@@ -43,7 +47,7 @@ export default defineConfig({
           name: 'unit',
           include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
           exclude: [...notOurs, ...endToEnd, ...timed, ...long, ...simulation],
-          testTimeout: 30_000,
+          testTimeout,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -55,7 +59,7 @@ export default defineConfig({
           name: 'e2e',
           include: endToEnd,
           exclude: [...notOurs, ...timed, ...long],
-          testTimeout: 60_000,
+          testTimeout,
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
@@ -66,7 +70,7 @@ export default defineConfig({
           ...common,
           name: 'timed',
           include: timed,
-          testTimeout: 60_000,
+          testTimeout,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },

@@ -28,7 +28,7 @@ const modes = {
   },
   '--smoke': {
     parts: [
-      { name: 'unit', shareSeconds: 150, args: ['--project', 'unit'] },
+      { name: 'unit', shareSeconds: 300, args: ['--project', 'unit'] },
       {
         name: 'smoke and examples',
         shareSeconds: 60,
