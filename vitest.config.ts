@@ -18,8 +18,8 @@ const simulation = ['simulation/**/*.long.test.ts'];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 /** A test that tries more may take longer: the limit is there for what is stuck. */
-const timeoutsMs: Readonly<Record<string, number>> = { commit: 60_000, ci: 300_000, soak: 1_800_000 };
-const testTimeout = timeoutsMs[process.env['TENURE_TEST_EFFORT'] ?? 'commit'] ?? 60_000;
+const timeoutsMs: Readonly<Record<string, number>> = { commit: 180_000, ci: 600_000, soak: 1_800_000 };
+const testTimeout = timeoutsMs[process.env['TENURE_TEST_EFFORT'] ?? 'commit'] ?? 180_000;
 
 /** Common to all. Files share their worker: to start one for each would take longer than the tests. */
 const common: NonNullable<TestProjectInlineConfiguration['test']> = {

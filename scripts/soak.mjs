@@ -1,7 +1,7 @@
 // npm run test:soak -- --minutes N [--resume] [--only TEXT]
 //
-// Everything that needs hours or chance: the long suites at full length, the properties and the differential test with
-// fresh seeds, and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been
+// Everything that needs hours or chance: the long suites at full length, the properties, the differential test and
+// all others with fresh seeds, and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been
 // done is kept in the folder soak-report after each item, so that `--resume` goes on there; its report.md says what was
 // found.
 import { execFileSync } from 'node:child_process';
@@ -51,14 +51,14 @@ function parseOptions() {
   return undefined;
 }
 
-/** Each file of the long suites by itself, the properties of the unit tests, the differential test, and simulations. */
+/** Each file of the long suites by itself, the unit and end-to-end tests with more to do, and simulations. */
 function listItems() {
   const list = [programs.vitest, 'list', '--project', 'long', '--filesOnly'];
   const files = execFileSync(process.execPath, list, { cwd: root, encoding: 'utf8' }).match(/\S+\.long\.test\.ts/g);
   const long = files.map((file) => ({ name: file, args: ['--project', 'long', file] }));
   const others = [
     { name: 'properties', args: ['--project', 'unit'] },
-    { name: 'differential', args: ['--project', 'e2e', 'conformance/differential.test.ts'] },
+    { name: 'e2e', args: ['--project', 'e2e'] },
   ];
   const simulation = { name: 'simulation', args: ['--project', 'simulation'] };
   // Half of the turns: a seed takes a hundredth of a second, and only many of them find something.

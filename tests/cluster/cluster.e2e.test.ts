@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
 import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
@@ -12,6 +12,9 @@ import { StallMeter } from './stall-meter.ts';
 /** Of leases that are renewed: generous, for a machine that is busy. */
 const keptTtlMs = 5_000;
 const abandonedTtlMs = 2_000;
+const isSoak = inject('effort') === 'soak';
+const rounds = isSoak ? 60 : 30;
+const leases = isSoak ? 100 : 60;
 
 describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_000 }, () => {
   let database: PostgresDatabase;
@@ -63,7 +66,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     const { members } = cluster;
     const streams = members.map(({ client }) => new KeepAliveStream(client));
     let revision = 0n;
-    for (let round = 0; round < 30; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const id = BigInt(7_000 + round);
       const granting = members[round % 3] as ClusterMember;
       const { header } = await granting.lease.leaseGrant({ ID: id, TTLMs: 60_000n });
@@ -91,9 +94,9 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
   });
 
   test('keep every lease that is renewed, and end every other in time, when the leader is killed', async () => {
-    const load = await ClusterLoad.start(cluster, 1, { keptLeases: 60, keptTtlMs });
+    const load = await ClusterLoad.start(cluster, 1, { keptLeases: leases, keptTtlMs });
     const abandoned = new AbandonedLeases(abandonedTtlMs);
-    await abandoned.abandon(cluster.members, 60, 200_000n);
+    await abandoned.abandon(cluster.members, leases, 200_000n);
     const stalls = new StallMeter(() => cluster.pids);
     const old = await cluster.leader();
     const { epoch } = await old.leadership();
@@ -122,8 +125,8 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
 
   test('go on where they were after all of them were stopped', async () => {
     const revision = await (await cluster.leader()).put('before', 'the restart');
-    const leases = cluster.members[0] as ClusterMember;
-    await leases.lease.leaseGrant({ ID: 9_999n, TTLMs: 600_000n });
+    const [granting] = cluster.members as [ClusterMember];
+    await granting.lease.leaseGrant({ ID: 9_999n, TTLMs: 600_000n });
     await cluster.stop();
     await Promise.all(['s1', 's2', 's3'].map((name) => cluster.join({ name, engine: database.url() })));
     const leader = await cluster.leader();

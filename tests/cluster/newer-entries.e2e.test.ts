@@ -1,5 +1,5 @@
 import type { Command } from '@tenure/core';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
@@ -21,6 +21,8 @@ function entryWithNewerCommand(epoch: number): Uint8Array {
   return encodeEntry({ epoch, timeMs: 0 }, [encodeCommand(known), { kind: kindOfLater, payload: Buffer.from('x') }]);
 }
 
+const names = inject('effort') === 'soak' ? ['s1', 's2', 's3'] : ['s1', 's2'];
+
 /** A layout of entries that this version does not know. */
 function entryOfNewerFormat(epoch: number): Uint8Array {
   const bytes = Buffer.from(entryWithNewerCommand(epoch));
@@ -35,7 +37,7 @@ describe.skipIf(!hasPostgres())('an entry of a later version in the log', { time
 
   beforeEach(async () => {
     database = await PostgresDatabase.create();
-    cluster = await Cluster.start(['s1', 's2'].map((name) => ({ name, engine: database.url() })));
+    cluster = await Cluster.start(names.map((name) => ({ name, engine: database.url() })));
     log = await openSharedEngine({
       url: database.url(),
       schema: 'tenure',

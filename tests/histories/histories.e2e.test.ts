@@ -15,7 +15,10 @@ import { RevokeRace } from './revoke-race.ts';
 /** Far more than it takes on a machine that does nothing else. */
 const timeout = 150_000;
 const seed = inject('seed');
-const races = 45;
+const isSoak = inject('effort') === 'soak';
+const races = isSoak ? 90 : 45;
+const leadChanges = isSoak ? 3 : 2;
+const kills = isSoak ? 4 : 2;
 
 describe.skipIf(!hasPostgres())(`three servers on PostgreSQL (TENURE_TEST_SEED=${seed})`, () => {
   let database: PostgresDatabase;
@@ -54,7 +57,7 @@ describe.skipIf(!hasPostgres())(`three servers on PostgreSQL (TENURE_TEST_SEED=$
 
   test('are one linearizable store for concurrent clients, while the lead is handed on', { timeout }, async () => {
     run = new HistoryRun(cluster, { seed });
-    for (let change = 0; change < 2; change += 1) {
+    for (let change = 0; change < leadChanges; change += 1) {
       await run.progress(150);
       await moveLead(cluster);
     }
@@ -72,7 +75,7 @@ test(
     const cluster = await Cluster.start([options]);
     const run = new HistoryRun(cluster, { seed });
     try {
-      for (let kill = 0; kill < 2; kill += 1) {
+      for (let kill = 0; kill < kills; kill += 1) {
         await run.progress(150);
         await cluster.members[0]?.stop('SIGKILL');
         await cluster.join(options);

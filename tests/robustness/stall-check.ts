@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { expect, inject } from 'vitest';
 import { StallMeter } from '../cluster/stall-meter.ts';
 import { HeldLeases } from './held-leases.ts';
 import { stallMs, stalls } from './stalls.ts';
 import { TestedServer } from './tested-server.ts';
 
-const heldLeases = 100;
+const heldLeases = inject('effort') === 'soak' ? 300 : 100;
 const streams = 6;
 const attempts = 5;
 const patienceMs = 60_000;
