@@ -11,7 +11,6 @@ const alias = [
 ];
 
 const endToEnd = ['tests/**/*.e2e.test.ts', 'conformance/**/*.test.ts'];
-const timed = ['{tests,packages}/**/*.timed.test.ts'];
 const long = ['{tests,packages}/**/*.long.test.ts'];
 const simulation = ['simulation/**/*.long.test.ts'];
 
@@ -34,8 +33,8 @@ const common: NonNullable<TestProjectInlineConfiguration['test']> = {
 
 /**
  * `unit` runs from the sources. The others start the built command as a process, so they need `npm run build` first.
- * A `timed` test measures how long something takes and has the machine to itself. `long` and `simulation` are for CI
- * and for a soak; `tests/README.md` says which run has what.
+ * `long` and `simulation` are for CI and for a soak; `tests/README.md` says which run has what. No test has the machine
+ * to itself: what measures a time measures beside it what the machine withheld.
  */
 export default defineConfig({
   test: {
@@ -46,7 +45,7 @@ export default defineConfig({
           ...common,
           name: 'unit',
           include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
-          exclude: [...notOurs, ...endToEnd, ...timed, ...long, ...simulation],
+          exclude: [...notOurs, ...endToEnd, ...long, ...simulation],
           testTimeout,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
@@ -58,21 +57,10 @@ export default defineConfig({
           ...common,
           name: 'e2e',
           include: endToEnd,
-          exclude: [...notOurs, ...timed, ...long],
+          exclude: [...notOurs, ...long],
           testTimeout,
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        resolve: { alias },
-        test: {
-          ...common,
-          name: 'timed',
-          include: timed,
-          testTimeout,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -83,7 +71,7 @@ export default defineConfig({
           include: long,
           testTimeout: 900_000,
           fileParallelism: false,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -94,7 +82,7 @@ export default defineConfig({
           include: simulation,
           testTimeout: 1_800_000,
           maxWorkers: 2,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -17,7 +17,6 @@ const modes = {
     parts: [
       { name: 'unit', shareSeconds: 120, args: ['--project', 'unit'] },
       { name: 'e2e', shareSeconds: 150, args: ['--project', 'e2e'] },
-      { name: 'timed', shareSeconds: 20, args: ['--project', 'timed', '--passWithNoTests'] },
     ],
   },
   '--long': {
