@@ -36,6 +36,10 @@ describe('comparisons', () => {
     expect(succeeds(state, compare('x', { target: 0, number: 1, result: 2 }))).toBe(true);
     for (const result of [0, 1, 2, 3]) expect(succeeds(state, compare('x', { target: 3, result }))).toBe(false);
     expect(succeeds(state, compare('x', { rangeEnd: 'y', target: 2, number: 0 }))).toBe(true);
+    const deleted = machineWith(put('a', 'm'), deleteRange('a'), put('b', 'n'));
+    for (const target of [0, 1, 2, 4]) expect(succeeds(deleted, compare('a', { target }))).toBe(true);
+    expect(succeeds(deleted, compare('a', { target: 3 }))).toBe(false);
+    expect(succeeds(deleted, compare('a', { rangeEnd: 'c', target: 3, value: 'n' }))).toBe(true);
   });
 
   it('hold for a range when they hold for each of its keys', () => {
@@ -114,9 +118,16 @@ describe('a transaction', () => {
   it('keeps nothing of a key that it deletes itself', () => {
     const state = machineWith(put('a', '1'));
     for (const options of [{ ignoreValue: true }, { ignoreLease: true }]) {
-      const nested = txn({ success: [put('a', '', options)] });
-      const refused = applyNext(state, txn({ success: [deleteRange('\0', '\0'), nested] }));
-      expect(refused.responses).toEqual([{ kind: 'error', code: 'KeyNotFound' }]);
+      const [doomed, kept] = [deleteRange('\0', '\0'), put('a', '', options)];
+      const orders = [
+        [doomed, txn({ success: [kept] })],
+        [txn({ success: [doomed] }), kept],
+        [txn({ success: [doomed] }), txn({ success: [kept] })],
+      ];
+      for (const success of orders) {
+        const refused = applyNext(state, txn({ success }));
+        expect(refused.responses).toEqual([{ kind: 'error', code: 'KeyNotFound' }]);
+      }
     }
     expect(state.currentRevision).toBe(2);
   });
