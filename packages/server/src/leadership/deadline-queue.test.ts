@@ -3,21 +3,26 @@ import { describe, expect, it } from 'vitest';
 import { DeadlineQueue } from './deadline-queue.ts';
 
 const rows = 31;
+const everyRow = Array.from({ length: rows }, (_, row) => row);
 
+/** More is put in than taken out: what goes wrong deep in a heap shows only in one that is deep. */
 const operation = fc.oneof(
-  fc.record({
-    kind: fc.constant('set' as const),
-    row: fc.nat(rows - 1),
-    dueMs: fc.integer({ min: -50, max: 50 }).map((half) => half / 2),
-  }),
-  fc.record({ kind: fc.constant('remove' as const), row: fc.nat(rows - 1) }),
-  fc.record({ kind: fc.constant('takeFirst' as const) }),
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('set' as const),
+      row: fc.nat(rows - 1),
+      dueMs: fc.integer({ min: -50, max: 50 }).map((half) => half / 2),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const), row: fc.nat(rows - 1) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeFirst' as const) }) },
 );
 
 describe('DeadlineQueue', () => {
   it('always shows the least deadline, whatever was put in, moved and taken out', () => {
     fc.assert(
-      fc.property(fc.array(operation, { maxLength: 200 }), (operations) => {
+      fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
         const queue = new DeadlineQueue();
         const model = new Map<number, number>();
         for (const step of operations) {
@@ -35,7 +40,14 @@ describe('DeadlineQueue', () => {
           }
           expect(queue.size).toBe(model.size);
           expect(queue.firstDueMs()).toBe(model.size === 0 ? undefined : Math.min(...model.values()));
-          for (let row = 0; row < rows; row += 1) expect(queue.has(row)).toBe(model.has(row));
+          // An assertion for each would take most of the time of this test.
+          const isIn = (row: number): boolean => queue.has(row) === model.has(row);
+          expect(everyRow.every(isIn)).toBe(true);
+        }
+        const left = [...model.values()].toSorted((one, other) => one - other);
+        for (const dueMs of left) {
+          expect(queue.firstDueMs()).toBe(dueMs);
+          queue.remove(queue.first());
         }
       }),
     );

@@ -106,3 +106,18 @@ describe('a linearizable read on the leader', () => {
     hear();
   });
 });
+
+describe('a linearizable read on a follower', () => {
+  test('waits until what the leader named has been applied here', async () => {
+    const { leader, follower } = await start(false);
+    const see = follower.engine.reading.hold();
+    await leader.replica.propose(put('second'));
+    const read = follower.replica.linearize() ?? Promise.resolve();
+    const isEarly = await isSettled(read);
+    // Whatever was found, the pair can be closed only when nothing is held up.
+    see();
+    await read;
+    expect(isEarly).toBe(false);
+    expect(has(follower, 'second')).toBe(true);
+  });
+});
