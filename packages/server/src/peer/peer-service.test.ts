@@ -1,7 +1,9 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import * as grpc from '@grpc/grpc-js';
+import type { Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { encodeCommand } from '../replica/command-codec.ts';
 import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
 import type { LeaderView } from './follower-link.ts';
 import { newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
@@ -44,6 +46,10 @@ class Stranger {
 
   get isWelcome(): boolean {
     return this.#replies.some(({ welcome }) => welcome);
+  }
+
+  get refusals(): peerpb.Refusal[] {
+    return this.#replies.flatMap(({ refusals }) => refusals);
   }
 
   say(message: MessageInitShape<typeof peerpb.ToLeaderSchema>): void {
@@ -141,9 +147,11 @@ describe('a stream between servers', () => {
     const weak = new Stranger(server);
     weak.say({ hello: { memberId: 2n, run: '5', epoch: 1n, nonce: new Uint8Array(8) } });
     expect((await weak.ended()).code).toBe(3);
-    const late = new Stranger(server);
-    late.say({ hello: { memberId: 2n, run: '5', epoch: 9n, nonce: newNonce() } });
-    expect(await late.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
+    for (const epoch of [0n, 9n]) {
+      const late = new Stranger(server);
+      late.say({ hello: { memberId: 2n, run: '5', epoch, nonce: newNonce() } });
+      expect(await late.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
+    }
   });
 
   test('is refused for what is no message, before the proof and behind it, without a word in the log', async () => {
@@ -202,6 +210,29 @@ describe('the leader', () => {
   /** Waits until the leader has heard that word of its one follower, which tells in it how far it has applied. */
   const heard = (server: LeadingServer, appliedIndex: number): Promise<void> =>
     vi.waitFor(() => expect(server.peers.peers).toMatchObject([{ memberId: 2n, appliedIndex }]), patience);
+
+  test('appends nothing for a follower that only the leader of an epoch decides', async () => {
+    const server = await start([2n]);
+    const { secret } = server.replica.state;
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server);
+    follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
+    await follower.welcomed();
+    const { index } = server.replica.position;
+    const commands: Command[] = [
+      { kind: 'claim', epoch: 2, leader: 'me', rightMs: 800 },
+      { kind: 'resign', target: 2n },
+      { kind: 'createCluster', clusterId: 1n, secret: 'mine' },
+      { kind: 'heartbeat' },
+      { kind: 'expireLeases', leases: [{ id: 1n, renewIndex: 1 }] },
+      { kind: 'checkpointLeases', leases: [] },
+      { kind: 'renewLeases', ids: [1n] },
+    ];
+    follower.say({ proposals: commands.map((command, at) => ({ sequence: BigInt(at), ...encodeCommand(command) })) });
+    await vi.waitFor(() => expect(follower.refusals).toHaveLength(commands.length), patience);
+    for (const { reason } of follower.refusals) expect(reason).toBe(peerpb.Refusal_Reason.NOT_ALLOWED);
+    expect(server.replica.position.index).toBe(index);
+  });
 
   test('ends the stream of a follower that says nothing any more, and marks it silent', async () => {
     const server = await start([2n]);

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MessageReader } from './message-reader.ts';
@@ -49,6 +50,20 @@ test('a stream that ends within a message is known to', () => {
       expect(reader.atBoundary).toBe(false);
     }),
   );
+});
+
+test('a message may have as many bytes as the limit says, compressed or not, and no more', () => {
+  const taken = (bytes: number, encoding?: string): number | undefined => {
+    const body = Buffer.alloc(bytes, 'x');
+    const framed = encoding === undefined ? frameMessage(body) : frameMessage(gzipSync(body), 1);
+    return readAll(new MessageReader(maxBytes, encoding), [framed])[0]?.length;
+  };
+  for (const encoding of [undefined, 'gzip']) {
+    for (const bytes of [0, 1, maxBytes]) expect(taken(bytes, encoding)).toBe(bytes);
+    for (const bytes of [maxBytes + 1, 2 * maxBytes]) {
+      expect(() => taken(bytes, encoding)).toThrow(/larger than max/);
+    }
+  }
 });
 
 test('a prefix that promises much reserves little', () => {
