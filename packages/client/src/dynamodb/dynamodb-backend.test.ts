@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { backendConformance } from '../testing/index.ts';
+import type { DynamoClient } from './dynamo-client.ts';
 import { dynamodbBackend } from './dynamodb-backend.ts';
 import type { DynamodbBackend } from './dynamodb-backend.ts';
 import { startDynalite } from './testing/dynalite-server.ts';
@@ -82,6 +83,36 @@ describe('leases in DynamoDB', () => {
     assert.equal((await observer.list(name, signal)).length, 0);
     assert.deepEqual(await holder.renew([{ ...key, ttlMs: 1000 }], signal), [false]);
     assert.equal(await holder.leave(key, signal), false);
+  });
+
+  test('who is found dead and is renewed before it can be removed stays', async () => {
+    const name = nextName();
+    const holder = backend();
+    const mine = claim(name, { ttlMs: 1000 });
+    const { ticket } = await enter(holder, mine);
+    const renewal = { name, id: mine.id, ticket: ticket!, ttlMs: 1000 };
+    let afterQuery = async (): Promise<unknown> => undefined;
+    const slow: DynamoClient = {
+      query: async (input, options) => {
+        const page = await (client as DynamoClient).query(input, options);
+        await afterQuery();
+        return page;
+      },
+      updateItem: (input, options) => (client as DynamoClient).updateItem(input, options),
+      deleteItem: (input, options) => (client as DynamoClient).deleteItem(input, options),
+      createTable: (input, options) => (client as DynamoClient).createTable(input, options),
+      describeTable: (input, options) => (client as DynamoClient).describeTable(input, options),
+    };
+    const clock = new FakeClock();
+    const observer = dynamodbBackend({ client: slow, table: 'leases', clock });
+    await observer.list(name, signal);
+    await clock.advance(1000);
+    afterQuery = () => holder.renew([renewal], signal);
+    assert.deepEqual(
+      (await observer.list(name, signal)).map(({ id }) => id),
+      [mine.id],
+    );
+    assert.deepEqual(await holder.renew([renewal], signal), [true]);
   });
 
   test('members have items of their own, which DynamoDB may clear away by their TTL', async () => {

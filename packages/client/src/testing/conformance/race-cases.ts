@@ -36,6 +36,25 @@ export const raceCases: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'of 20 that enter at once, each only if it holds, as many do as there are permits',
+    async run(lab) {
+      const name = lab.name();
+      const permits = 3;
+      const entered = await Promise.all(
+        Array.from({ length: contenders }, (_, at) => {
+          return lab.enterWith(lab.claim(name, { mode: 'permit', permits }), backendAt(lab, at), true);
+        }),
+      );
+      const tickets = entered.flatMap(({ ticket }) => (ticket === undefined ? [] : [ticket]));
+      assert.equal(tickets.length, permits);
+      for (const backend of lab.backends) {
+        const line = await lab.list(name, backend);
+        assert.deepEqual(new Set(line.map(({ ticket }) => ticket)), new Set(tickets));
+        assert.equal(holders(line).length, permits);
+      }
+    },
+  },
+  {
     name: 'never do two contenders see themselves hold (etcd3 #176, etcd #11457, Curator #1137)',
     async run(lab) {
       const name = lab.name();
