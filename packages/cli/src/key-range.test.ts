@@ -34,6 +34,12 @@ test('--from-key holds the key and all behind it', () => {
 test('one key, and a range', () => {
   expect(keyRange('a', undefined, {})).toEqual({ key: Buffer.from('a'), rangeEnd: Buffer.from('') });
   expect(keyRange('a', 'c', {})).toEqual({ key: Buffer.from('a'), rangeEnd: Buffer.from('c') });
+  // A range begins behind the empty key, which the server refuses; alone it is sent, to be refused.
+  for (const wide of [keyRange('', undefined, { prefix: true }), keyRange('', undefined, { fromKey: true })]) {
+    expect(wide).toEqual({ key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) });
+  }
+  expect(keyRange('', 'c', {})).toEqual({ key: Uint8Array.of(0), rangeEnd: Buffer.from('c') });
+  expect(keyRange('', undefined, {}).key).toHaveLength(0);
 });
 
 test('two ways to name a range exclude each other', () => {
