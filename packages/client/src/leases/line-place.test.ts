@@ -20,7 +20,7 @@ function enter(): { clock: FakeClock; place: LinePlace; told: string[]; observer
 }
 
 describe('a place in a line', () => {
-  test('that is held is not renewed by an answer after its deadline, not even before a timer says that it passed', async () => {
+  test('that is held is not renewed by an answer after its deadline, though no timer has told of it yet', async () => {
     const { clock, place, told, observer } = enter();
     place.holdBy(observer, { isAutomatic: true });
     await clock.advance(300);
