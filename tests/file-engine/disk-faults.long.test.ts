@@ -1,16 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
 import { SeededRandom } from '../crash/seeded-random.ts';
 import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
-import { WriterProcess, checkLog, straceWorks } from './writer-process.ts';
-import type { WriterOptions } from './writer-process.ts';
-
-/** Segments, snapshots and trims every few appends, so that each kind of call comes up often. */
-function busyWriter(folder: string): WriterOptions {
-  const limits = { maxSegmentBytes: 2000, preallocateBytes: 1000 };
-  return { folder, appends: 40, snapshotEvery: 7, limits };
-}
+import { WriterProcess, busyWriter, checkLog, straceWorks } from './writer-process.ts';
 
 /** The calls that write, and which of them to hit: a busy writer makes more of each. */
 const calls = {
@@ -83,32 +74,6 @@ describe.runIf(haveStrace).concurrent('a process that is killed again while it r
       }
       await checkLog(options, acked, saved);
     });
-  });
-});
-
-test.runIf(haveStrace)('nothing is acknowledged before it is synced, the names of new files too', async () => {
-  await withTemporaryFolder(async (parent) => {
-    const traceFile = join(parent, 'trace');
-    const writer = new WriterProcess(busyWriter(join(parent, 'data')), { traceFile });
-    await writer.exited;
-    let acks = 0;
-    let unsynced: string[] = [];
-    for (const line of readFileSync(traceFile, 'utf8').split('\n')) {
-      const call = /\b(write|pwrite64|fdatasync|fsync|rename)(\(| resumed>).*/.exec(line);
-      if (call === null) continue;
-      if (call[1] === 'write') {
-        if (!/\(1, "(acked|saved)/.test(line)) continue;
-        expect(unsynced, line).toEqual([]);
-        acks++;
-      } else if (call[1] === 'pwrite64' || (call[1] === 'rename' && line.includes('.tmp'))) {
-        if (call[1] === 'rename' && !line.includes('lock-')) expect(unsynced, line).toEqual([]);
-        if (!line.includes('lock-')) unsynced.push(call[1]);
-      } else if (line.endsWith('= 0')) {
-        const synced = call[1] === 'fsync' ? 'rename' : 'pwrite64';
-        unsynced = unsynced.filter((one) => one !== synced);
-      }
-    }
-    expect(acks).toBe(45);
   });
 });
 

@@ -129,3 +129,9 @@ export function straceWorks(): boolean {
   if (!works) console.log('skipped: disk faults, for want of a working strace (package strace)');
   return works;
 }
+
+/** Segments, snapshots and trims every few appends, so that each kind of call comes up often. */
+export function busyWriter(folder: string): WriterOptions {
+  const limits = { maxSegmentBytes: 2000, preallocateBytes: 1000 };
+  return { folder, appends: 40, snapshotEvery: 7, limits };
+}
