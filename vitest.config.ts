@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { SlowestFirst } from './tests/harness/slowest-first.ts';
 
 /** Packages are imported by name in tests and resolve to their sources, so that unit tests need no build. */
 const packageNames = ['protocol', 'core', 'server', 'cli'];
@@ -38,6 +39,7 @@ const common: NonNullable<TestProjectInlineConfiguration['test']> = {
  */
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowestFirst },
     projects: [
       {
         resolve: { alias },
