@@ -1,7 +1,10 @@
-import { describe } from 'vitest';
+import { describe, inject } from 'vitest';
 import { describeMemory } from './robustness/memory-suite.ts';
 
-// `memory.long` has more, and allows as much for each of them.
+const brief = { watches: 20_000, keepAliveStreams: 5_000, leases: 10_000, maxGrowthMiB: 4 };
+/** More, and as much room for each of them. */
+const full = { watches: 20_000, keepAliveStreams: 20_000, leases: 50_000, maxGrowthMiB: 8 };
+
 describe('the memory of a server', { timeout: 180_000 }, () => {
-  describeMemory({ watches: 20_000, keepAliveStreams: 5_000, leases: 10_000, maxGrowthMiB: 4 });
+  describeMemory(inject('effort') === 'soak' ? full : brief);
 });
