@@ -18,7 +18,7 @@ async function setState(hold: Hold, state: string): Promise<void> {
 }
 
 async function standsStill(): Promise<void> {
-  await using leases = createLeaseManager({ backend, holder: 'first', ttlMs: 1_000 });
+  await using leases = createLeaseManager({ backend, holder: 'first', ttlMs: 5_000 });
   const hold = await leases.acquire('job-1');
 
   // No timer, no renewal and no signal of this thread gets through until the other one has done its work.

@@ -53,7 +53,7 @@ async function setUp(): Promise<void> {
 }
 
 async function standsStill(): Promise<void> {
-  await using leases = createLeaseManager({ backend, holder: 'first', ttlMs: 1_000 });
+  await using leases = createLeaseManager({ backend, holder: 'first', ttlMs: 5_000 });
   const hold = await leases.acquire('job-1');
   await setState(hold, 'begun by the first');
 
