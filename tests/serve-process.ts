@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { testedCommand } from './harness/tested-command.ts';
 
-const command = fileURLToPath(new URL('../packages/client/bin/tenure.js', import.meta.url));
 const readyPattern = /ready to serve client requests on (\S+)/;
 
 export interface ServeEnd {
@@ -32,7 +31,7 @@ export class ServeProcess {
    */
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, under: readonly string[] = []) {
     const { PATH = '' } = process.env;
-    const [program = process.execPath, ...rest] = [...under, process.execPath, command, ...args];
+    const [program = process.execPath, ...rest] = [...under, process.execPath, testedCommand(), ...args];
     const child = spawn(program, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH, ...env },

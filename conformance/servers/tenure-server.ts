@@ -1,12 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { testedCommand } from '../../tests/harness/tested-command.ts';
 import { ServerProcess } from './server-process.ts';
 import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
 
 const startTimeoutMs = 30_000;
-const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
 
 /** The flags of `tenure serve` for what a case asks. */
 export function optionFlags(options: ServerOptions): string[] {
@@ -28,7 +27,7 @@ export async function startTenure(
 ): Promise<RunningServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'conformance-tenure-'));
   const child = new ServerProcess(process.execPath, [
-    command,
+    testedCommand(),
     'serve',
     `--name=${memberName}`,
     `--engine=${engine}`,

@@ -3,6 +3,7 @@ import { testDatabasesVariable } from '../../packages/server/src/engines/postgre
 import { effortOf } from './effort.ts';
 import { seedOf } from './seed.ts';
 import { TestDatabases } from './test-databases.ts';
+import { bundleCommand } from './tested-command.ts';
 
 /** Runs once for each project, in the main process, before its tests; what it returns runs behind the last of them. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
@@ -12,8 +13,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   project.provide('seed', seed);
   // All projects of a run have one seed, also where it is fresh, and share the databases.
   process.env['TENURE_TEST_SEED'] = `${seed}`;
-  if (process.env[testDatabasesVariable] !== undefined) return async () => undefined;
+  // Unit tests need no build.
+  const removeCommand = project.name === 'unit' ? undefined : await bundleCommand();
+  if (process.env[testDatabasesVariable] !== undefined) return async () => removeCommand?.();
   const databases = await TestDatabases.start();
   process.env[testDatabasesVariable] = databases.url;
-  return () => databases.stop();
+  return async () => {
+    removeCommand?.();
+    await databases.stop();
+  };
 }
