@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from 'node:net';
+import { freePort } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember, MemberOptions } from './cluster-member.ts';
@@ -97,13 +97,4 @@ function optionsOf(tested: TestedEngine, name: string, { engine, peers, listen }
     flags: ['--advertise-client-urls', `http://127.0.0.1:${peers.port}`, ...(common.flags ?? [])],
   };
   return options;
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,8 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -64,15 +62,6 @@ export function temporaryFolder(user: string): { readonly path: string; remove()
     chownSync(path, idOf('-u'), idOf('-g'));
   }
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
-}
-
-/** A port that was free a moment ago: databases do not choose one for themselves. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function asUser(user: string, program: string, args: readonly string[]): [string, ...string[]] {

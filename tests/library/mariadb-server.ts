@@ -1,7 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import mysql from 'mysql2/promise';
-import { DatabaseProgram, freePort, runAs, temporaryFolder } from './database-programs.ts';
+import { freePort } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { DatabaseProgram, runAs, temporaryFolder } from './database-programs.ts';
 
 const user = 'mysql';
 const path = '/usr/sbin/mariadbd';

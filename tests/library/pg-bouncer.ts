@@ -1,7 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { DatabaseProgram, freePort, temporaryFolder } from './database-programs.ts';
+import { freePort } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { DatabaseProgram, temporaryFolder } from './database-programs.ts';
 import type { PostgresStores } from './postgres-stores.ts';
 
 const user = 'postgres';

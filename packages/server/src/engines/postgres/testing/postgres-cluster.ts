@@ -10,6 +10,7 @@ import {
   runAsPostgres,
   spawnAsPostgres,
 } from './postgres-programs.ts';
+import { queryOnce } from './query-once.ts';
 
 /** A database server of our own, in a folder and on a port of its own, which can be stopped and started again. */
 export class PostgresCluster {
@@ -78,15 +79,8 @@ export class PostgresCluster {
   }
 
   /** Runs one statement on a connection of its own and gives its rows. */
-  async query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-    const client = new Client({ connectionString: this.url() });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(text, [...values])).rows;
-    } finally {
-      await client.end();
-    }
+  query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+    return queryOnce(this.url(), text, values);
   }
 
   /** Runs one of the client programs, such as pg_dump, against it and gives what it prints. */

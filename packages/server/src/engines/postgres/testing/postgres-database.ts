@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
 import { testDatabase } from './postgres-data.ts';
+import { queryOnce } from './query-once.ts';
 
 /**
  * A database of a test file's own, on the server that all files of a run share. For tests that neither stop the server
@@ -21,7 +21,7 @@ export class PostgresDatabase {
     const server = await testDatabase('/postgres');
     if (server === undefined) throw new Error('there is no shared PostgreSQL: the tests are run by vitest');
     const name = `test_${randomUUID().replaceAll('-', '')}`;
-    await query(server, `CREATE DATABASE ${name}`);
+    await queryOnce(server, `CREATE DATABASE ${name}`);
     return new PostgresDatabase(new URL(server), name);
   }
 
@@ -33,21 +33,10 @@ export class PostgresDatabase {
 
   /** Runs one statement on a connection of its own and gives its rows. */
   query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-    return query(this.url(), text, values);
+    return queryOnce(this.url(), text, values);
   }
 
   async dispose(): Promise<void> {
-    await query(this.#server.href, `DROP DATABASE ${this.#name} WITH (FORCE)`);
-  }
-}
-
-async function query(url: string, text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(text, [...values])).rows;
-  } finally {
-    await client.end();
+    await queryOnce(this.#server.href, `DROP DATABASE ${this.#name} WITH (FORCE)`);
   }
 }
