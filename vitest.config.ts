@@ -49,7 +49,7 @@ export default defineConfig({
           include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
           exclude: [...notOurs, ...endToEnd, ...long, ...simulation],
           testTimeout,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
