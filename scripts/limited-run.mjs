@@ -9,7 +9,7 @@ const lastWordsMs = 2_000;
 const graceMs = 10_000;
 
 /** The exit codes of a part that was stopped: it took too long, or the time of the whole run was up. */
-export const stoppedCode = 124;
+const stoppedCode = 124;
 export const timeIsUpCode = 125;
 
 /**

@@ -26,6 +26,10 @@ async function main() {
   const state = openState(options.resume);
   if (state === undefined) return 2;
   const items = listItems().filter(({ name }) => name.includes(options.only));
+  if (items.length === 0) {
+    console.error(`no item has ${options.only} in its name`);
+    return 2;
+  }
   const untilMs = performance.now() + options.minutes * 60_000;
   while (performance.now() < untilMs && !isInterrupted()) {
     const isDone = await takeTurn(state, items[state.turns % items.length], untilMs);
@@ -57,7 +61,7 @@ function listItems() {
   const files = execFileSync(process.execPath, list, { cwd: root, encoding: 'utf8' }).match(/\S+\.long\.test\.ts/g);
   const long = files.map((file) => ({ name: file, args: ['--project', 'long', file] }));
   const others = [
-    { name: 'properties', args: ['--project', 'unit'] },
+    { name: 'unit', args: ['--project', 'unit'] },
     { name: 'e2e', args: ['--project', 'e2e'] },
   ];
   const simulation = { name: 'simulation', args: ['--project', 'simulation'] };

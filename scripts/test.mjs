@@ -20,21 +20,21 @@ const modes = {
     checks: true,
     parts: [
       { name: 'unit', shareSeconds: 120, args: ['--project', 'unit'] },
-      { name: 'e2e', shareSeconds: 150, args: ['--project', 'e2e'] },
+      { name: 'e2e', shareSeconds: 200, args: ['--project', 'e2e'] },
     ],
   },
   '--long': {
-    parts: [{ name: 'long', shareSeconds: 600, args: ['--project', 'long'], env: ci }],
+    parts: [{ name: 'long', shareSeconds: 900, args: ['--project', 'long'], env: ci }],
   },
   '--simulation': {
     parts: [{ name: 'simulation', shareSeconds: 300, args: ['--project', 'simulation'], env: ci }],
   },
   '--smoke': {
     parts: [
-      { name: 'unit', shareSeconds: 300, args: ['--project', 'unit'] },
+      { name: 'unit', shareSeconds: 250, args: ['--project', 'unit'] },
       {
         name: 'smoke',
-        shareSeconds: 200,
+        shareSeconds: 150,
         args: ['--project', 'e2e', ...smokeFiles],
       },
     ],

@@ -20,7 +20,7 @@ export class ServerPool {
     throw failed.reason;
   }
 
-  /** Waits for a server that nobody has, and gives it back afterwards. */
+  /** Waits for a server that is free, uses it, and gives it back. */
   async lend<T>(use: (server: RunningServer) => Promise<T>): Promise<T> {
     const server = this.#idle.shift() ?? (await new Promise<RunningServer>((resolve) => this.#waiting.push(resolve)));
     try {

@@ -26,16 +26,22 @@ export async function startTenure(
   engine: 'memory' | 'file' = 'memory',
 ): Promise<RunningServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'conformance-tenure-'));
-  const child = new ServerProcess(process.execPath, [
-    testedCommand(),
-    'serve',
-    `--name=${memberName}`,
-    `--engine=${engine}`,
-    `--data-dir=${dataDir}`,
-    '--listen-client-urls=http://127.0.0.1:0',
-    `--advertise-client-urls=${advertisedClientUrl}`,
-    ...optionFlags(options),
-  ]);
+  // Variables of the run of the tests are none of a server's.
+  const env = { PATH: process.env['PATH'] };
+  const child = new ServerProcess(
+    process.execPath,
+    [
+      testedCommand(),
+      'serve',
+      `--name=${memberName}`,
+      `--engine=${engine}`,
+      `--data-dir=${dataDir}`,
+      '--listen-client-urls=http://127.0.0.1:0',
+      `--advertise-client-urls=${advertisedClientUrl}`,
+      ...optionFlags(options),
+    ],
+    env,
+  );
   const stop = async (): Promise<void> => {
     await child.stop();
     await rm(dataDir, { recursive: true, force: true });

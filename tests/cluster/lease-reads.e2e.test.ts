@@ -56,7 +56,7 @@ describe.skipIf(!hasPostgres())(
       await (await cluster.leader()).put('k', 'v');
       for (const { name } of cluster.members) {
         const { appended, heartbeats } = await eventually('the reads fall into one epoch', () => readsThrough(name));
-        // Nobody else appends but the clock of the leader, and once in a second the compaction.
+        // Only the clock of the leader appends, and once a second the compaction.
         expect(appended).toBeLessThanOrEqual(Math.ceil(heartbeats * 1.2) + 3);
       }
     });

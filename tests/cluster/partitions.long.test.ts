@@ -10,7 +10,7 @@ import { testedEngines } from './tested-engine.ts';
 
 const keptTtlMs = { commit: 7_000, ci: 7_000, soak: 9_000 }[inject('effort')];
 const abandonedTtlMs = 3_000;
-/** Nobody claims earlier than this after the last word of a leader. */
+/** The earliest that a server claims the lead after it last heard from the leader. */
 const electionTimeoutMs = 1_000;
 const goneWithinMs = (abandonedTtlMs * 5) / 3 + 3_000;
 

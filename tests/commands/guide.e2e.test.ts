@@ -21,7 +21,7 @@ until_it_speaks() {
   cat "$said"
 }`;
 
-/** The examples as one script. With job control a process in the background heeds a SIGINT. */
+/** The examples as one script. With job control a background process reacts to SIGINT. */
 function script(): string {
   const blocks = [...guide.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   const lines = blocks.join('').split('\n');

@@ -14,7 +14,7 @@ export interface CrashRunOptions {
   readonly dataDir: string;
   /** Entries between two snapshots: few, so that many kills fall into a snapshot or the trim behind it. */
   readonly snapshotCount: number;
-  /** Of the leases that nobody renews: so short that some of them end within the run. */
+  /** Of leases that are not renewed: so short that some of them end within the run. */
   readonly abandonedTtlMs: number;
 }
 
