@@ -6,6 +6,7 @@ export type CoreErrorCode =
   | 'LeaseProvided'
   | 'TooManyOps'
   | 'DuplicateKey'
+  | 'RequestTooLarge'
   | 'InvalidSortOption'
   | 'Compacted'
   | 'FutureRevision'

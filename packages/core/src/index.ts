@@ -19,7 +19,11 @@ export type {
   TxnResult,
 } from './mvcc/kv-types.ts';
 export { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn } from './mvcc/request-check.ts';
-export { isReadOnlyTxn } from './mvcc/txn-plan.ts';
+export type { RangeScan } from './mvcc/range-scan.ts';
+export { SlicedSort } from './mvcc/sliced-sort.ts';
+export { defaultTxnLimits } from './mvcc/txn-limits.ts';
+export type { TxnLimits } from './mvcc/txn-limits.ts';
+export { hasInterval, isReadOnlyTxn } from './mvcc/txn-plan.ts';
 export type { NewCluster } from './snapshot/new-cluster.ts';
 export { SnapshotError } from './snapshot/snapshot-error.ts';
 export type { SnapshotErrorCode } from './snapshot/snapshot-error.ts';

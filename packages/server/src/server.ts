@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Applied, Entry, StateMachine } from '@tenure/core';
+import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/protocol';
 import type { ServerConfig } from './config/server-config.ts';
 import { EngineHealth, type EngineState } from './engines/engine-health.ts';
@@ -99,6 +99,8 @@ class Server implements RunningServer {
     }
     const { built } = await leadership.claim();
     built.catch(this.#fail);
+    // No other server reads this log, so none is left behind by a command that it does not know.
+    if (!replica.state.hasTxnLimits) await replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
     const identity = this.#identity(replica);
     this.#transport = this.#openFrontDoor(replica, leadership, identity);
     this.#urls = await listenAt(this.#transport, this.#config);

@@ -2,6 +2,7 @@ import { compareBigints, compareStrings } from './btree.ts';
 import { isTombstone } from './key-entry.ts';
 import type { KeyValueStore } from './key-value-store.ts';
 import type { Compare, KeyValue } from './kv-types.ts';
+import type { TxnCost } from './txn-limits.ts';
 
 /** Numbers of the wire's CompareTarget. */
 const targetValue = 3;
@@ -10,12 +11,14 @@ const absent: KeyValue = { key: '', value: '', createRevision: 0, modRevision: 0
 
 /**
  * Whether every key of the compare's range satisfies it. A key or range that does not exist compares as one key whose
- * numbers are 0, except that no comparison of its value compareHolds.
+ * numbers are 0, except that no comparison of its value compareHolds. What it answers is of no use once `cost` is
+ * exceeded.
  */
-export function compareHolds(store: KeyValueStore, compare: Compare): boolean {
+export function compareHolds(store: KeyValueStore, compare: Compare, cost: TxnCost): boolean {
   let met = true;
   let found = false;
   store.index.visitRange(compare.key, compare.rangeEnd, (entry) => {
+    if (!cost.addRow()) return false;
     if (isTombstone(entry.head)) return true;
     found = true;
     met = satisfies(compare, entry.head);

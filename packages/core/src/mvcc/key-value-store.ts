@@ -119,13 +119,14 @@ export class KeyValueStore {
     return { prevKv: request.prevKv ? previous : undefined };
   }
 
-  deleteRange(request: DeleteRangeRequest): DeleteRangeResult {
+  /** Where nobody waits for the answer, it has no previous values. */
+  deleteRange(request: DeleteRangeRequest, isAwaited = true): DeleteRangeResult {
     const doomed: KeyEntry[] = [];
     this.index.visitRange(request.key, request.rangeEnd, (entry) => {
       if (!isTombstone(entry.head)) doomed.push(entry);
       return true;
     });
-    const prevKvs = request.prevKv ? doomed.map((entry) => entry.head) : [];
+    const prevKvs = request.prevKv && isAwaited ? doomed.map((entry) => entry.head) : [];
     for (const entry of doomed) {
       const lease = entry.head.lease;
       this.deleteEntry(entry);
@@ -170,6 +171,11 @@ export class KeyValueStore {
 
   get isScrubPaused(): boolean {
     return this.#scrubber.isPaused;
+  }
+
+  /** See Scrubber.pin. */
+  pin(revision: number): () => void {
+    return this.#scrubber.pin(revision);
   }
 
   pauseScrub(): void {

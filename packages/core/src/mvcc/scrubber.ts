@@ -22,6 +22,8 @@ export class Scrubber {
   /** The compact revision up to which everything has been done. */
   #done = -1;
   #pauses = 0;
+  /** How many read at each revision. */
+  readonly #pins = new Map<number, number>();
   #freedBytes = 0;
 
   constructor(index: KeyIndex, log: RevisionLog) {
@@ -36,11 +38,27 @@ export class Scrubber {
     for (let step = 0; step < maxSteps; step++) {
       if (!this.#step()) return false;
     }
-    return this.#done < this.#log.compactRevision;
+    return this.#done < this.#scrubbable();
   }
 
   get isPaused(): boolean {
     return this.#pauses > 0;
+  }
+
+  /**
+   * Keeps what a read at `revision`, which is not compacted yet, needs, until the function that it returns is called.
+   * What was compacted below it is scrubbed meanwhile, so that reads that overlap for ever hold up nothing for ever.
+   */
+  pin(revision: number): () => void {
+    this.#pins.set(revision, (this.#pins.get(revision) ?? 0) + 1);
+    let pinned = true;
+    return () => {
+      if (!pinned) return;
+      pinned = false;
+      const others = this.#pins.get(revision)! - 1;
+      if (others === 0) this.#pins.delete(revision);
+      else this.#pins.set(revision, others);
+    };
   }
 
   /** Pauses count: each needs its own resume. */
@@ -60,8 +78,9 @@ export class Scrubber {
 
   #step(): boolean {
     if (this.#done === this.#target) {
-      if (this.#log.compactRevision === this.#target) return false;
-      this.#target = this.#log.compactRevision;
+      const scrubbable = this.#scrubbable();
+      if (scrubbable <= this.#target) return false;
+      this.#target = scrubbable;
     }
     const target = this.#target;
     while (this.#revision <= target && this.#position >= this.#log.countAt(this.#revision)) {
@@ -70,12 +89,19 @@ export class Scrubber {
     }
     if (this.#revision > target) {
       this.#finish();
-      return this.#done < this.#log.compactRevision;
+      return this.#done < this.#scrubbable();
     }
     const change = this.#log.changeAt(this.#revision, this.#position++);
     const entry = this.#index.get(change.key);
     if (entry !== undefined) this.#trim(entry, target);
     return true;
+  }
+
+  /** Up to where versions may be dropped now. */
+  #scrubbable(): number {
+    let revision = this.#log.compactRevision;
+    for (const pinned of this.#pins.keys()) revision = Math.min(revision, pinned);
+    return revision;
   }
 
   #finish(): void {

@@ -12,7 +12,10 @@ import type {
   TxnResult,
 } from './kv-types.ts';
 import type { LeaseLinks } from './lease-links.ts';
-import { readRange } from './range-reader.ts';
+import { readRange } from './range-scan.ts';
+import { checkCost } from './txn-cost.ts';
+import { TxnCost } from './txn-limits.ts';
+import type { TxnLimits } from './txn-limits.ts';
 
 /**
  * A transaction whose comparisons have been made, nested ones too: all on the state before its first write. What is
@@ -23,12 +26,47 @@ export interface TxnPlan {
   readonly ops: readonly PlannedOp[];
 }
 
-type PlannedOp = Exclude<RequestOp, { readonly kind: 'txn' }> | { readonly kind: 'txn'; readonly plan: TxnPlan };
+/** What of the transaction is to be carried out now; RequestTooLarge where that is more than the limits allow. */
+export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits): TxnPlan | CoreError {
+  const cost = new TxnCost(limits);
+  const plan = choose(store, txn, cost);
+  return checkCost(store, plan, cost) ?? plan;
+}
 
-export function planTxn(store: KeyValueStore, txn: TxnRequest): TxnPlan {
-  const succeeded = txn.compare.every((compare) => compareHolds(store, compare));
+/** The keys that a transaction would look at now; about `atMost` if they are more. */
+export function countTxnRows(store: KeyValueStore, txn: TxnRequest, atMost: number): number {
+  const cost = new TxnCost({ maxRows: atMost, maxReplyBytes: Infinity });
+  checkCost(store, choose(store, txn, cost), cost);
+  return cost.rows;
+}
+
+/** Whether the transaction has a range, a delete or a comparison of more keys than the one that it names. */
+export function hasInterval({ compare, success, failure }: TxnRequest): boolean {
+  return compare.some(({ rangeEnd }) => rangeEnd !== '') || [success, failure].some((ops) => ops.some(isInterval));
+}
+
+function isInterval(op: RequestOp): boolean {
+  switch (op.kind) {
+    case 'range':
+      return op.range.rangeEnd !== '';
+    case 'deleteRange':
+      return op.deleteRange.rangeEnd !== '';
+    case 'txn':
+      return hasInterval(op.txn);
+    case 'put':
+    case 'empty':
+      return false;
+  }
+}
+
+export type PlannedOp = Exclude<RequestOp, { readonly kind: 'txn' }> | { readonly kind: 'txn'; readonly plan: TxnPlan };
+
+function choose(store: KeyValueStore, txn: TxnRequest, cost: TxnCost): TxnPlan {
+  const succeeded = txn.compare.every((compare) => compareHolds(store, compare, cost));
   const chosen = succeeded ? txn.success : txn.failure;
-  const ops = chosen.map((op): PlannedOp => (op.kind === 'txn' ? { kind: 'txn', plan: planTxn(store, op.txn) } : op));
+  const ops = chosen.map((op): PlannedOp => {
+    return op.kind === 'txn' ? { kind: 'txn', plan: choose(store, op.txn, cost) } : op;
+  });
   return { succeeded, ops };
 }
 
@@ -119,28 +157,37 @@ function checkRevision(store: KeyValueStore, range: RangeRequest): CoreError | u
   return undefined;
 }
 
-/** Carries out a plan that `checkPlan` found no fault in. The caller commits. */
-export function runPlan(store: KeyValueStore, plan: TxnPlan): TxnResult {
-  return { succeeded: plan.succeeded, responses: plan.ops.map((op) => runOp(store, op)) };
+/**
+ * Carries out a plan. The caller commits. Where nobody waits for the answer, only what changes the state is done: the
+ * answer has no responses.
+ */
+export function runPlan(store: KeyValueStore, plan: TxnPlan, isAwaited: boolean): TxnResult {
+  const responses: ResponseOp[] = [];
+  for (const op of plan.ops) {
+    const response = runOp(store, op, isAwaited);
+    if (response !== undefined && isAwaited) responses.push(response);
+  }
+  return { succeeded: plan.succeeded, responses };
 }
 
-function runOp(store: KeyValueStore, op: PlannedOp): ResponseOp {
+function runOp(store: KeyValueStore, op: PlannedOp, isAwaited: boolean): ResponseOp | undefined {
   switch (op.kind) {
     case 'put': {
       const put = store.put(op.put);
       return { kind: 'put', revision: store.readRevision, put };
     }
     case 'deleteRange': {
-      const deleteRange = store.deleteRange(op.deleteRange);
+      const deleteRange = store.deleteRange(op.deleteRange, isAwaited);
       return { kind: 'deleteRange', revision: store.readRevision, deleteRange };
     }
     case 'range': {
+      if (!isAwaited) return undefined;
       const range = readRange(store, op.range);
       if ('kind' in range) throw new Error(`transaction: a range passed its check and then failed with ${range.code}`);
       return { kind: 'range', revision: store.readRevision, range };
     }
     case 'txn':
-      return { kind: 'txn', revision: 0, txn: runPlan(store, op.plan) };
+      return { kind: 'txn', revision: 0, txn: runPlan(store, op.plan, isAwaited) };
     case 'empty':
       throw new Error('transaction: an op without a request passed its check');
   }

@@ -5,6 +5,7 @@ import {
   blockHeaderBytes,
   blockTrailerBytes,
   formatVersion,
+  formatWithoutLimits,
   magic,
   maxPayloadBytes,
   preambleBytes,
@@ -58,8 +59,8 @@ export class BlockReader {
       if (input.byte() !== magic.charCodeAt(i)) throw this.#damage('it does not begin as a snapshot does');
     }
     const version = input.uint32();
-    if (version !== formatVersion) {
-      const known = `this version of Tenure reads format ${formatVersion}; start a newer one`;
+    if (version < formatWithoutLimits || version > formatVersion) {
+      const known = `this version of Tenure reads formats up to ${formatVersion}; start a newer one`;
       throw new SnapshotError('unsupported', `the snapshot is of format ${version}, but ${known}`);
     }
     this.#expect('header', blockHeaderBytes);

@@ -1,6 +1,6 @@
 import { hashBytes } from '../mvcc/rolling-hash.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { formatVersion, fullPayloadBytes, magic, maxChunkBytes } from './snapshot-format.ts';
+import { fullPayloadBytes, magic, maxChunkBytes } from './snapshot-format.ts';
 import type { BlockKind } from './snapshot-format.ts';
 
 /** Frames payloads as blocks and cuts them into chunks. */
@@ -19,7 +19,7 @@ export class BlockWriter {
     return this.payload.length >= fullPayloadBytes;
   }
 
-  preamble(): Uint8Array {
+  preamble(formatVersion: number): Uint8Array {
     this.#frame.clear();
     for (let i = 0; i < magic.length; i++) this.#frame.byte(magic.charCodeAt(i));
     this.#frame.uint32(formatVersion);

@@ -96,6 +96,9 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
   out.varint(record.compactRevision + 1);
   out.varint(record.currentRevision);
   out.uint32(record.oldestHash);
+  if (cluster.txnLimits === undefined) return;
+  out.varint(cluster.txnLimits.maxRows);
+  out.varint(cluster.txnLimits.maxReplyBytes);
 }
 
 export function readCluster(input: ByteReader): ClusterRecord {
@@ -110,14 +113,18 @@ export function readCluster(input: ByteReader): ClusterRecord {
     appliedIndex: input.varint(),
     members: readList(input, readMember),
     alarms: readList(input, readAlarm),
+    txnLimits: undefined,
   };
-  return {
+  const record: ClusterRecord = {
     cluster,
     epochEnds: readList(input, (): [number, number] => [input.varint(), input.float64()]),
     compactRevision: input.varint() - 1,
     currentRevision: input.varint(),
     oldestHash: input.uint32(),
   };
+  // A snapshot of format 1 ends here: its log has set no limits.
+  if (!input.atEnd) cluster.txnLimits = { maxRows: input.varint(), maxReplyBytes: input.varint() };
+  return record;
 }
 
 function readList<Item>(input: ByteReader, read: (input: ByteReader) => Item): Item[] {

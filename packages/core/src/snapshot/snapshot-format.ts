@@ -11,7 +11,8 @@
  * (`varint`), times are float64, ids are int64, keys and values one byte per char, other text one varint per UTF-16
  * unit.
  *
- *   cluster    ids, epoch, leader, time, members, alarms, ends of epochs, revisions: one record, first
+ *   cluster    ids, epoch, leader, time, members, alarms, ends of epochs, revisions, from format 2 on limits of
+ *              transactions: one record, first
  *   leases     one record each, in order of ids
  *   base       the keys as they were just before the oldest held revision, in byte order
  *   history    the oldest held revision and all after it: number of events, then the events
@@ -22,7 +23,13 @@
  */
 export const magic = 'TENURE\r\n';
 
-export const formatVersion = 1;
+export const formatVersion = 2;
+
+/**
+ * A snapshot whose cluster has no limits of transactions: as servers wrote it that knew of none, so that they can read
+ * it as long as no entry has set limits.
+ */
+export const formatWithoutLimits = 1;
 
 export const preambleBytes = 12;
 

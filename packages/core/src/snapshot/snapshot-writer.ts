@@ -7,7 +7,15 @@ import type { State } from '../state-machine/state.ts';
 import { BlockWriter } from './block-writer.ts';
 import { writeCluster, writeEnd, writeLease, writeVersion } from './records.ts';
 import type { ClusterRecord } from './records.ts';
-import { baseBlock, clusterBlock, endBlock, historyBlock, leaseBlock } from './snapshot-format.ts';
+import {
+  baseBlock,
+  clusterBlock,
+  endBlock,
+  formatVersion,
+  formatWithoutLimits,
+  historyBlock,
+  leaseBlock,
+} from './snapshot-format.ts';
 import type { BlockKind } from './snapshot-format.ts';
 
 /** Keys looked at in one step; most of them may have nothing to write. */
@@ -84,7 +92,8 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   }
 
   *#run(): Generator<Uint8Array, undefined> {
-    yield this.#blocks.preamble();
+    const hasLimits = this.#cluster.cluster.txnLimits !== undefined;
+    yield this.#blocks.preamble(hasLimits ? formatVersion : formatWithoutLimits);
     writeCluster(this.#blocks.payload, this.#cluster);
     yield* this.#blocks.flush(clusterBlock);
     yield* this.#runLeases();

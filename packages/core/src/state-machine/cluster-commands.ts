@@ -1,4 +1,5 @@
 import { coreError } from '../core-error.ts';
+import type { TxnLimits } from '../mvcc/txn-limits.ts';
 import type { Alarm, Member } from './cluster-state.ts';
 import type { AlarmKind, CommandResponse } from './command.ts';
 import type { State } from './state.ts';
@@ -53,6 +54,12 @@ export function applyResign(state: State, target: bigint): CommandResponse {
 export function applyRemoveMember(state: State, id: bigint): CommandResponse {
   state.cluster.members = state.cluster.members.filter((one) => one.id !== id);
   state.cluster.alarms = state.cluster.alarms.filter((one) => one.memberId !== id);
+  return ok(state);
+}
+
+/** Limits that are no limits would leave apply without a bound: such a command changes nothing. */
+export function applySetTxnLimits(state: State, { maxRows, maxReplyBytes }: TxnLimits): CommandResponse {
+  if (maxRows > 0 && maxReplyBytes > 0) state.cluster.txnLimits = { maxRows, maxReplyBytes };
   return ok(state);
 }
 

@@ -1,3 +1,4 @@
+import type { TxnLimits } from '../mvcc/txn-limits.ts';
 import type { AlarmKind } from './command.ts';
 
 export interface Member {
@@ -29,6 +30,8 @@ export interface ClusterState {
   members: readonly Member[];
   /** Sorted by member, then by kind. */
   alarms: readonly Alarm[];
+  /** Undefined until an entry sets them: a log of an earlier version goes on as it was written. */
+  txnLimits: TxnLimits | undefined;
 }
 
 export function emptyCluster(): ClusterState {
@@ -43,5 +46,6 @@ export function emptyCluster(): ClusterState {
     appliedIndex: 0,
     members: [],
     alarms: [],
+    txnLimits: undefined,
   };
 }

@@ -1,3 +1,4 @@
+import type { TxnLimits } from '../mvcc/txn-limits.ts';
 import type {
   DeleteRangeRequest,
   DeleteRangeResult,
@@ -41,6 +42,8 @@ export type Command =
       readonly clientUrls: readonly string[];
     }
   | { readonly kind: 'removeMember'; readonly id: bigint }
+  /** From here on every transaction is held to these limits, on every server and at every replay. */
+  | { readonly kind: 'setTxnLimits'; readonly limits: TxnLimits }
   | {
       readonly kind: 'alarm';
       readonly action: 'activate' | 'deactivate';

@@ -6,6 +6,7 @@ import {
   applyRegisterMember,
   applyRemoveMember,
   applyResign,
+  applySetTxnLimits,
   isAlarmed,
   ok,
 } from './cluster-commands.ts';
@@ -38,6 +39,7 @@ const kinds: Readonly<Record<Command['kind'], boolean>> = {
   registerMember: false,
   removeMember: false,
   alarm: false,
+  setTxnLimits: false,
 };
 
 /** Throws for a command that this version does not know: a newer server has written it. */
@@ -61,9 +63,9 @@ export function dispatchCommand(
     case 'put':
       return applyPutCommand(state, command.put);
     case 'deleteRange':
-      return applyDeleteRangeCommand(state, command.deleteRange);
+      return applyDeleteRangeCommand(state, command.deleteRange, context.isAwaited(position));
     case 'txn':
-      return applyTxnCommand(state, command.txn);
+      return applyTxnCommand(state, command.txn, context.isAwaited(position));
     case 'compact':
       return applyCompactCommand(state, command.revision);
     case 'leaseGrant':
@@ -89,6 +91,8 @@ export function dispatchCommand(
       return applyRegisterMember(state, { id: command.id, name: command.name, clientUrls: command.clientUrls });
     case 'removeMember':
       return applyRemoveMember(state, command.id);
+    case 'setTxnLimits':
+      return applySetTxnLimits(state, command.limits);
     case 'alarm':
       return applyAlarm(state, command.action, { memberId: command.memberId, alarm: command.alarm });
   }

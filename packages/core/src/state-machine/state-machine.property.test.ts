@@ -5,6 +5,7 @@ import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { entryOf, history, rangeOptions } from '../testing/histories.ts';
 import type { Step } from '../testing/histories.ts';
 import { NaiveModel } from '../testing/naive-model.ts';
+import type { Command, CommandResponse } from './command.ts';
 import type { Entry } from './entry.ts';
 import { StateMachine } from './state-machine.ts';
 
@@ -65,6 +66,18 @@ function restored(chunks: readonly Uint8Array[]): StateMachine {
   return reader.finish();
 }
 
+/** What an answer says to all servers: the rest is for the client that waits for it. */
+function withoutResults(response: CommandResponse): unknown {
+  switch (response.kind) {
+    case 'txn':
+      return { ...response, txn: response.txn.succeeded };
+    case 'deleteRange':
+      return { ...response, deleteRange: response.deleteRange.deleted };
+    default:
+      return response;
+  }
+}
+
 const ranges = fc.array(rangeOptions, { minLength: 3, maxLength: 6 });
 
 describe('the state machine', { timeout: 1_800_000 }, () => {
@@ -89,6 +102,62 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
         expect(hashes(unscrubbed)).toEqual(hashes(machine));
         while (unscrubbed.scrub(1));
         expect(hashes(unscrubbed)).toEqual(hashes(machine));
+      }),
+      { numRuns: histories },
+    );
+  });
+
+  it('is the same where nobody waits for the answers, with limits of transactions and without', () => {
+    const limits = fc.record({
+      maxRows: fc.integer({ min: 1, max: 12 }),
+      maxReplyBytes: fc.integer({ min: 1, max: 20 }),
+    });
+    fc.assert(
+      fc.property(history, fc.option(limits), fc.nat(40), (steps, limited, at) => {
+        const { entries } = run(steps);
+        const [awaited, replayed] = [new StateMachine(), new StateMachine()];
+        let copy: StateMachine | undefined;
+        for (const { index, ...entry } of entries) {
+          const commands: Command[] = [...entry.commands];
+          if (limited !== null && index === 1) commands.push({ kind: 'setTxnLimits', limits: limited });
+          const answers = awaited.apply({ index, ...entry, commands });
+          const outcomes = replayed.apply({ index, ...entry, commands }, () => false);
+          expect(outcomes.responses.map(withoutResults)).toEqual(answers.responses.map(withoutResults));
+          if (index === at) copy = restored([...awaited.snapshot()]);
+          else if (copy !== undefined) copy.apply({ index, ...entry, commands }, () => index % 2 === 0);
+        }
+        expect(hashes(replayed)).toEqual(hashes(awaited));
+        if (copy !== undefined) expect(hashes(copy)).toEqual(hashes(awaited));
+      }),
+      { numRuns: histories },
+    );
+  });
+
+  it('reads a range in slices as it reads it at once, whatever is written and scrubbed in between', () => {
+    fc.assert(
+      fc.property(history, history, ranges, fc.integer({ min: 1, max: 3 }), (before, during, requests, rows) => {
+        const { model, machine } = run(before);
+        for (const request of requests) {
+          const expected = machine.range(request);
+          const scan = machine.beginScan(request);
+          if ('kind' in scan) {
+            expect(scan).toEqual(expected);
+            continue;
+          }
+          const release = machine.pin(scan.revision);
+          for (let at = 0; !scan.step(rows); at++) {
+            const step = during[at];
+            if (step === undefined) continue;
+            const entry = entryOf(step, model);
+            model.apply(entry);
+            machine.apply(entry);
+            machine.scrub(step.scrubSteps);
+          }
+          release();
+          expect(scan.result).toEqual(expected);
+        }
+        while (machine.scrub(7));
+        expectSame(machine, model, requests);
       }),
       { numRuns: histories },
     );

@@ -3,13 +3,16 @@ import type { CoreError } from '../core-error.ts';
 import type { Lease } from '../lease/lease-types.ts';
 import type { History } from '../mvcc/history.ts';
 import { LiveHistory } from '../mvcc/live-history.ts';
-import type { KvHash } from '../mvcc/key-value-store.ts';
-import type { RangeRequest, RangeResult, TxnRequest, TxnResult } from '../mvcc/kv-types.ts';
-import { readRange } from '../mvcc/range-reader.ts';
-import { checkPlan, isReadOnlyTxn, planTxn, runPlan } from '../mvcc/txn-plan.ts';
+import type { KeyValueStore, KvHash } from '../mvcc/key-value-store.ts';
+import type { DeleteRangeRequest, RangeRequest, RangeResult, TxnRequest, TxnResult } from '../mvcc/kv-types.ts';
+import { beginScan, readRange } from '../mvcc/range-scan.ts';
+import type { RangeScan } from '../mvcc/range-scan.ts';
+import { defaultTxnLimits } from '../mvcc/txn-limits.ts';
+import type { TxnLimits } from '../mvcc/txn-limits.ts';
+import { checkPlan, countTxnRows, hasInterval, isReadOnlyTxn, planTxn, runPlan } from '../mvcc/txn-plan.ts';
 import { SnapshotWriter } from '../snapshot/snapshot-writer.ts';
 import type { Alarm, Member } from './cluster-state.ts';
-import type { CommandResponse } from './command.ts';
+import type { Command, CommandResponse } from './command.ts';
 import { dispatchCommand, assertKnown } from './dispatch.ts';
 import type { Applied, Entry } from './entry.ts';
 import { isAlarmed } from './cluster-commands.ts';
@@ -33,8 +36,11 @@ export class StateMachine {
    * Applies the entry behind the last one. A command that is refused changes nothing and says why in its response.
    * Throws, before anything of the entry is applied, when the entry is not the next one or holds a command of an
    * unknown kind: then this server must stop, because it cannot follow the log.
+   *
+   * `isAwaited` tells for which commands of the entry somebody waits here. It changes no state: the other responses
+   * lack what only a client would read, the answers of a transaction's operations and previous values.
    */
-  apply(entry: Entry): Applied {
+  apply(entry: Entry, isAwaited: (position: number) => boolean = everyone): Applied {
     const { cluster, store } = this.#state;
     if (entry.index !== cluster.appliedIndex + 1) {
       throw new Error(
@@ -45,7 +51,7 @@ export class StateMachine {
     for (const command of entry.commands) assertKnown(command, entry.index);
     cluster.appliedIndex = entry.index;
     const before = store.currentRevision;
-    const context: EntryContext = { index: entry.index, leaseChanges: [] };
+    const context: EntryContext = { index: entry.index, leaseChanges: [], isAwaited };
     const responses = this.#isCurrent(entry) ? this.#applyCommands(entry, context) : refuseAll(entry);
     return {
       responses,
@@ -160,12 +166,59 @@ export class StateMachine {
     return readRange(this.#state.store, request);
   }
 
+  /**
+   * The same in slices, for a range that may be long; at the state of this moment, whatever is applied between them.
+   * While it lasts, `pin` its revision.
+   */
+  beginScan(request: RangeRequest): RangeScan | CoreError {
+    if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
+    return beginScan(this.#state.store, request);
+  }
+
+  /** Keeps what a read at `revision` needs from being scrubbed, until the function that it returns is called. */
+  pin(revision: number): () => void {
+    return this.#state.store.pin(revision);
+  }
+
   /** For a transaction that `isReadOnlyTxn`: it needs no entry of the log. Throws for one that may write. */
   readTxn(request: TxnRequest): TxnResult | CoreError {
     if (!isReadOnlyTxn(request)) throw new Error('state machine: a transaction that may write must go through the log');
     if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
-    const plan = planTxn(this.#state.store, request);
-    return checkPlan(this.#state.store, this.#state.leases, plan) ?? runPlan(this.#state.store, plan);
+    const { store, leases } = this.#state;
+    const plan = planTxn(store, request, this.txnLimits);
+    if ('kind' in plan) return plan;
+    return checkPlan(store, leases, plan) ?? runPlan(store, plan, true);
+  }
+
+  /** Whether the transaction is too large as things stand, so that it need not be proposed. */
+  checkTxnCost(request: TxnRequest): CoreError | undefined {
+    const plan = planTxn(this.#state.store, request, this.txnLimits);
+    return 'kind' in plan ? plan : undefined;
+  }
+
+  /** What a transaction that is proposed now is held to, at the latest from when the log sets limits of its own. */
+  get txnLimits(): TxnLimits {
+    return this.#state.cluster.txnLimits ?? defaultTxnLimits;
+  }
+
+  /** Whether an entry has set the limits. */
+  get hasTxnLimits(): boolean {
+    return this.#state.cluster.txnLimits !== undefined;
+  }
+
+  /** How many keys `command` would look at or delete now; about `atMost` if they are more. */
+  countRows(command: Command, atMost: number): number {
+    const { store, leases } = this.#state;
+    switch (command.kind) {
+      case 'txn':
+        return hasInterval(command.txn) ? countTxnRows(store, command.txn, atMost) : 0;
+      case 'deleteRange':
+        return countEntries(store, command.deleteRange, atMost);
+      case 'leaseRevoke':
+        return leases.keyCountOf(command.id);
+      default:
+        return 0;
+    }
   }
 
   /** 0 or less: the hash at the current revision. */
@@ -252,6 +305,16 @@ export class StateMachine {
     for (let step = writer.next(); step.done !== true;) step = writer.next();
     return writer.check;
   }
+}
+
+function everyone(): boolean {
+  return true;
+}
+
+function countEntries(store: KeyValueStore, { key, rangeEnd }: DeleteRangeRequest, atMost: number): number {
+  let rows = 0;
+  store.index.visitRange(key, rangeEnd, () => ++rows < atMost);
+  return rows;
 }
 
 function refuseAll(entry: Entry): CommandResponse[] {

@@ -15,6 +15,8 @@ export interface State {
 export interface EntryContext {
   readonly index: number;
   readonly leaseChanges: LeaseChange[];
+  /** Whether somebody waits for the response to the command at this place. */
+  readonly isAwaited: (position: number) => boolean;
 }
 
 export function emptyState(): State {

@@ -1,5 +1,13 @@
 import type { CommandResponse, DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest } from '@tenure/core';
-import { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnlyTxn } from '@tenure/core';
+import {
+  checkCompact,
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  hasInterval,
+  isReadOnlyTxn,
+} from '@tenure/core';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -80,6 +88,9 @@ export class KvService {
       return caughtUp === undefined ? this.#readTxn(txn) : caughtUp.then(() => this.#readTxn(txn));
     }
     const full = this.#admit(request, mayPut(txn));
+    // What is too large now has no business in the log; what grows too large on the way there is refused by apply.
+    const tooLarge = hasInterval(txn) ? replica.state.checkTxnCost(txn) : undefined;
+    if (tooLarge !== undefined && full === undefined) throw statusOfCoreError(tooLarge);
     return full ?? replica.propose({ kind: 'txn', txn }, request).then(this.#txnAnswer);
   }
 

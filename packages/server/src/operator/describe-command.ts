@@ -44,6 +44,8 @@ export function describeCommand(command: Command): string {
       return `removeMember ${hex(command.id)}`;
     case 'registerMember':
       return `registerMember ${hex(command.id)} ${JSON.stringify(command.name)} at ${command.clientUrls.join(',')}`;
+    case 'setTxnLimits':
+      return `setTxnLimits ${command.limits.maxRows} rows, ${command.limits.maxReplyBytes} bytes of a reply`;
     case 'alarm':
       return `alarm ${command.action} ${command.alarm} of member ${hex(command.memberId)}`;
   }

@@ -54,6 +54,7 @@ const leadersOwn: ReadonlySet<Command['kind']> = new Set([
   'expireLeases',
   'checkpointLeases',
   'renewLeases',
+  'setTxnLimits',
 ]);
 
 const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
@@ -63,6 +64,8 @@ export class FollowerLink {
   memberId = 0n;
   run = '';
   appliedIndex = 0;
+  /** The highest kind of command that it can apply. */
+  newestCommand = 0;
   /** It has proved that it knows the secret, and was taken. */
   welcome = false;
   /** How often it was looked at since something came from it. */
@@ -120,6 +123,7 @@ export class FollowerLink {
       return;
     }
     this.#epoch = Number(hello.epoch);
+    this.newestCommand = hello.newestCommand;
     if (!this.#leads()) {
       this.end(notLeader());
       return;

@@ -5,6 +5,7 @@ import { GrpcStatus, type GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { LoggedEntry } from '../engines/log-engine.ts';
 import type { LeaderLink } from '../replica/leader-link.ts';
 import type { PendingProposal } from '../replica/pending-proposals.ts';
+import { newestCommandKind } from '../replica/command-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { isNonce, newNonce, proofOf, proves } from './link-proof.ts';
 import type { LeaderView } from './follower-link.ts';
@@ -102,7 +103,8 @@ export class LeaderConnection implements LeaderLink {
     this.#stream.on('error', () => {});
     this.#stream.on('status', (status) => this.#over(status));
     const { epoch, memberId, run } = options;
-    this.#stream.write({ hello: { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch) } });
+    const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch) };
+    this.#stream.write({ hello: { ...hello, newestCommand: newestCommandKind } });
   }
 
   propose({ encoded }: PendingProposal): void {

@@ -1,3 +1,5 @@
+import { defaultTxnLimits } from '@tenure/core';
+import { txnLimitsKind } from '../replica/command-codec.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
@@ -49,6 +51,15 @@ export class PeerService {
   /** The followers that are linked. */
   get peers(): readonly { readonly memberId: bigint; readonly appliedIndex: number }[] {
     return this.#welcome();
+  }
+
+  /** Whether each member can apply commands of this kind; one that is not linked has not said so. */
+  #canAllApply(kind: number): boolean {
+    const linked = this.#welcome();
+    return this.#options.replica.state.members.every(({ id }) => {
+      if (id === this.#options.memberId()) return true;
+      return linked.some(({ memberId, newestCommand }) => memberId === id && newestCommand >= kind);
+    });
   }
 
   /** What this server, while it leads, knows of the others: silent are those of whom some looks found nothing. */
@@ -130,5 +141,9 @@ export class PeerService {
     for (const id of this.#missed.keys()) if (linked.has(id) || !members.has(id)) this.#missed.delete(id);
     for (const id of members) if (!linked.has(id)) this.#missed.set(id, (this.#missed.get(id) ?? 0) + 1);
     for (const link of this.#welcome()) link.tell(this.view);
+    // An entry of a kind that a server does not know stops it: in a cluster of two versions nothing is switched on.
+    const { state } = replica;
+    if (state.hasTxnLimits || !this.#canAllApply(txnLimitsKind)) return;
+    replica.proposeHere({ kind: 'setTxnLimits', limits: defaultTxnLimits }).catch(() => undefined);
   }
 }

@@ -7,6 +7,7 @@ function start(): { applier: Applier; apply: (index: number) => void } {
   const applier = new Applier({
     state: new StateMachine(),
     position: logStart,
+    isAwaited: () => true,
     onApplied: () => {},
     onOutcome: () => {},
     monotonicMs: () => 0,

@@ -8,6 +8,8 @@ export interface ApplierOptions {
   readonly position: Position;
   /** Called after each entry, before anybody who waits for it is answered. */
   readonly onApplied: (entry: Entry, applied: Applied) => void;
+  /** Whether a client of this server waits for what the command with this origin answers. */
+  readonly isAwaited: (origin: Origin) => boolean;
   /** One command with an origin was applied. */
   readonly onOutcome: (origin: Origin, response: CommandResponse) => void;
   readonly monotonicMs: () => number;
@@ -57,10 +59,13 @@ export class Applier {
     encoded: readonly EncodedCommand[],
     commands: readonly Command[],
   ): readonly CommandResponse[] {
-    const { monotonicMs, onApplied, onOutcome, measured } = this.#options;
+    const { monotonicMs, isAwaited, onApplied, onOutcome, measured } = this.#options;
     const beganMs = monotonicMs();
     const entry: Entry = { index: position.index, epoch: headers.epoch, timeMs: headers.timeMs, commands };
-    const applied = this.state.apply(entry);
+    const applied = this.state.apply(entry, (at) => {
+      const origin = encoded[at]?.origin;
+      return origin === undefined || isAwaited(origin);
+    });
     this.#position = position;
     onApplied(entry, applied);
     for (let at = 0; at < encoded.length; at += 1) {

@@ -32,7 +32,14 @@ const kinds = {
   alarm: 14,
   resign: 15,
   removeMember: 16,
+  setTxnLimits: 17,
 } as const satisfies Record<Command['kind'], number>;
+
+/** Kinds are numbered in the order in which versions of Tenure brought them. */
+export const newestCommandKind = Math.max(...Object.values(kinds));
+
+/** From which kind on a server knows the limits of transactions. */
+export const txnLimitsKind = kinds.setTxnLimits;
 
 const noBytes = Buffer.alloc(0);
 
@@ -89,6 +96,13 @@ function encodePayload(command: Command): Buffer {
     case 'registerMember': {
       const { id, name, clientUrls } = command;
       return bytesOf(tenureLog.RegisterMemberSchema, { id, name, clientUrls: [...clientUrls] });
+    }
+    case 'setTxnLimits': {
+      const { maxRows, maxReplyBytes } = command.limits;
+      return bytesOf(tenureLog.SetTxnLimitsSchema, {
+        maxRows: BigInt(maxRows),
+        maxReplyBytes: BigInt(maxReplyBytes),
+      });
     }
     case 'alarm':
       return bytesOf(tenureLog.AlarmSchema, {
@@ -152,6 +166,10 @@ const decoders: Readonly<Record<number, Decode>> = {
   [kinds.registerMember]: (payload) => {
     const { id, name, clientUrls } = decodeMessage(tenureLog.RegisterMemberSchema, payload);
     return { kind: 'registerMember', id, name, clientUrls };
+  },
+  [kinds.setTxnLimits]: (payload) => {
+    const { maxRows, maxReplyBytes } = decodeMessage(tenureLog.SetTxnLimitsSchema, payload);
+    return { kind: 'setTxnLimits', limits: { maxRows: Number(maxRows), maxReplyBytes: Number(maxReplyBytes) } };
   },
   [kinds.alarm]: (payload) => {
     const { action, memberId, alarm } = decodeMessage(tenureLog.AlarmSchema, payload);

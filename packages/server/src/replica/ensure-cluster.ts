@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { defaultTxnLimits } from '@tenure/core';
 import { logStart } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
@@ -13,7 +14,10 @@ const retryDelayMs = 250;
 export async function ensureCluster(engine: LogEngine): Promise<void> {
   const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
   const secret = randomBytes(32).toString('base64url');
-  const entry = encodeEntry({ epoch: 0, timeMs: 0 }, [encodeCommand({ kind: 'createCluster', clusterId, secret })]);
+  const entry = encodeEntry({ epoch: 0, timeMs: 0 }, [
+    encodeCommand({ kind: 'createCluster', clusterId, secret }),
+    encodeCommand({ kind: 'setTxnLimits', limits: defaultTxnLimits }),
+  ]);
   for (let tries = 1; ; tries += 1) {
     const { index } = await engine.tail();
     if (index > 0) return;

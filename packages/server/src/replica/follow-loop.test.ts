@@ -20,6 +20,7 @@ test('an engine that is away for long costs nothing for each try', async () => {
   const applier = new Applier({
     state: new StateMachine(),
     position: logStart,
+    isAwaited: () => true,
     onApplied: () => {},
     onOutcome: () => {},
     monotonicMs: () => 0,

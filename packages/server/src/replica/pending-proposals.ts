@@ -68,6 +68,11 @@ export class PendingProposals {
     return [...this.#pending.values()].filter(({ epoch }) => epoch === undefined);
   }
 
+  /** Whether the proposal is one of this run, and nobody has told its outcome yet. */
+  isAwaited(origin: Origin): boolean {
+    return origin.run === this.#run && this.#pending.has(origin.sequence);
+  }
+
   /** A command was applied, with this outcome. Nothing happens if it is not one of this run. */
   applied(origin: Origin, response: CommandResponse): void {
     if (origin.run === this.#run) this.#take(origin.sequence)?.resolve(response);

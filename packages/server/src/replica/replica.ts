@@ -47,6 +47,7 @@ export class Replica {
       engine: options.engine,
       position,
       headers: (first) => this.#headers(first),
+      rowsOf: (command, atMost) => state.countRows(command, atMost),
       apply: (at, headers, _encoded, commands) => this.#apply(at, headers, commands),
       appended: (commands, bytes, beganMs) => this.#appended(commands, bytes, options.monotonicMs() - beganMs),
       failed: options.onFailed,

@@ -26,6 +26,7 @@ async function start(options: Partial<SequencerOptions> = {}) {
     engine,
     position: await engine.tail(),
     headers: () => ({ epoch: 1, timeMs: 0 }),
+    rowsOf: () => 0,
     apply: (_position, _headers, _encoded, commands) => commands.map(() => ({ kind: 'ok', revision: 1 })),
     appended: () => {},
     failed: (error) => expect.fail(error.message),

@@ -9,6 +9,11 @@ import { ProposalError } from './proposal-error.ts';
 const maxBatchCommands = 1_024;
 /** The same for the operations in it, each of which may be a write: a transaction has up to 128. */
 const maxBatchOperations = 8_192;
+/**
+ * The same for the keys that its commands look at or delete. One command may do more: a delete of a range, or the end
+ * of a lease with many keys, is one revision; it is a batch of its own then.
+ */
+const maxBatchRows = 50_000;
 /** A batch closes when its payloads have passed this. */
 const maxBatchBytes = 4 * 1024 * 1024;
 /** What may wait for the log; more is refused as overloaded. */
@@ -68,6 +73,8 @@ export interface SequencerOptions {
   readonly position: Position;
   /** The headers for a batch whose append begins now. */
   readonly headers: (first: Command | undefined) => EntryHeaders;
+  /** How many keys a command would look at or delete now; about `atMost` if they are more. */
+  readonly rowsOf: (command: Command, atMost: number) => number;
   /** Applies a durable batch. Its responses answer the proposals, in order. */
   readonly apply: (
     position: Position,
@@ -282,10 +289,13 @@ export class Sequencer {
     let count = 0;
     let bytes = 0;
     let operations = 0;
+    let rows = 0;
     for (const { command, encoded } of this.#pending) {
       if (count >= maxBatchCommands || bytes >= maxBatchBytes || operations >= maxBatchOperations) break;
       const alone = travelsAlone(command);
       if (alone && count > 0) break;
+      rows += this.#options.rowsOf(command, maxBatchRows);
+      if (rows > maxBatchRows && count > 0) break;
       count += 1;
       bytes += encoded.payload.length;
       operations += operationsOf(command);

@@ -120,7 +120,7 @@ describe('a leader that is deposed', () => {
     expect(await kept).toMatchObject({ kind: 'put' });
     expect(valueOf(b, 'from')).toBe('a client');
     expect(await codeOf(a.replica.proposeHere({ kind: 'heartbeat' }))).toBe('deposed');
-    expect(await pair.logged()).toEqual(['createCluster', 'claim', 'claim', 'put']);
+    expect(await pair.logged()).toEqual(['createCluster', 'setTxnLimits', 'claim', 'claim', 'put']);
   });
 
   it('tells no outcome of what was on its way when it ceased to lead', async () => {

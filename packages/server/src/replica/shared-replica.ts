@@ -55,6 +55,7 @@ export class SharedReplica {
       state,
       position,
       onApplied: (entry, applied) => this.#onApplied(entry, applied),
+      isAwaited: (origin) => this.#pending.isAwaited(origin),
       onOutcome: (origin, response) => this.#pending.applied(origin, response),
       monotonicMs: options.monotonicMs,
       measured: (durationMs) => options.metrics.applied(durationMs),
@@ -261,6 +262,7 @@ export class SharedReplica {
       engine,
       position,
       headers: () => ({ epoch: this.state.epoch, timeMs: stampMs() }),
+      rowsOf: (command, atMost) => this.state.countRows(command, atMost),
       apply: (at, headers, encoded, commands) => this.#applier.apply(at, headers, encoded, commands),
       mayAppend,
       appended: (commands, bytes, beganMs) => {

@@ -1,0 +1,192 @@
+import { coreError } from '../core-error.ts';
+import type { CoreError } from '../core-error.ts';
+import { compareStrings } from './btree.ts';
+import type { KeyEntry } from './key-entry.ts';
+import type { KeyValueStore } from './key-value-store.ts';
+import type { KeyValue, RangeRequest, RangeResult } from './kv-types.ts';
+import { SlicedSort } from './sliced-sort.ts';
+
+/** Numbers of the wire's SortOrder and SortTarget that change what is done. */
+const sortNone = 0;
+const sortDescend = 2;
+const targetKey = 0;
+
+type Comparison = (a: KeyValue, b: KeyValue) => number;
+
+const comparisons: readonly Comparison[] = [
+  (a, b) => compareStrings(a.key, b.key),
+  (a, b) => a.version - b.version,
+  (a, b) => a.createRevision - b.createRevision,
+  (a, b) => a.modRevision - b.modRevision,
+  (a, b) => compareStrings(a.value, b.value),
+];
+
+/** Answers a range at once, however long that takes: see `RangeScan`. */
+export function readRange(store: KeyValueStore, request: RangeRequest): RangeResult | CoreError {
+  const scan = beginScan(store, request);
+  if ('kind' in scan) return scan;
+  scan.step(Infinity);
+  return scan.result;
+}
+
+/**
+ * A range at the revision that the request names or else at the newest one. Within a transaction that has written, the
+ * newest is the one that it is writing.
+ */
+export function beginScan(store: KeyValueStore, request: RangeRequest): RangeScan | CoreError {
+  const newest = store.readRevision;
+  if (request.revision > newest) return coreError('FutureRevision');
+  const revision = request.revision > 0 ? request.revision : newest;
+  if (revision < store.compactRevision) return coreError('Compacted');
+  return new RangeScan(store, request, revision);
+}
+
+/**
+ * One range, with etcd's rules, read in slices. It reads the keys as they were at one revision, whatever is written
+ * between the slices; what that revision needs must not be scrubbed away meanwhile (see Scrubber.pin).
+ */
+export class RangeScan {
+  readonly revision: number;
+  readonly #store: KeyValueStore;
+  readonly #request: RangeRequest;
+  /** One more than are wanted, to know whether there is more. */
+  readonly #atMost: number;
+  readonly #filtered: boolean;
+  #kvs: KeyValue[] = [];
+  #count = 0;
+  #from: string;
+  #phase: 'collect' | 'sort' | 'strip' | 'done' = 'collect';
+  #sort: SlicedSort<KeyValue> | undefined;
+  #stripped = 0;
+  #more = false;
+
+  constructor(store: KeyValueStore, request: RangeRequest, revision: number) {
+    this.#store = store;
+    this.#request = request;
+    this.revision = revision;
+    this.#filtered = hasRevisionFilter(request);
+    this.#atMost = request.countOnly ? 0 : collectLimit(request, this.#filtered);
+    this.#from = request.key;
+  }
+
+  /** Looks at up to about `maxRows` more keys. Returns whether the result is complete. */
+  step(maxRows: number): boolean {
+    switch (this.#phase) {
+      case 'collect':
+        if (this.#collect(maxRows)) this.#collected(maxRows);
+        break;
+      case 'sort':
+        if (this.#sort?.step(maxRows) !== false) this.#cut(this.#sort?.sorted ?? this.#kvs, maxRows);
+        break;
+      case 'strip':
+        this.#strip(maxRows);
+        break;
+      case 'done':
+        break;
+    }
+    return this.#phase === 'done';
+  }
+
+  /** Once `step` has returned true. */
+  get result(): RangeResult {
+    return { kvs: this.#kvs, more: this.#more, count: this.#count };
+  }
+
+  /** Collects in key order; no more than is needed, but counts the rest. Returns whether the end was reached. */
+  #collect(maxRows: number): boolean {
+    const { revision } = this;
+    const request = this.#request;
+    const kvs = this.#kvs;
+    const atMost = this.#atMost;
+    let rows = 0;
+    let last: KeyEntry | undefined;
+    this.#store.index.visitRange(this.#from, request.rangeEnd, (entry) => {
+      const kv = entry.liveAt(revision);
+      if (kv !== undefined) {
+        this.#count++;
+        if (kvs.length < atMost && (!this.#filtered || passesFilter(request, kv))) kvs.push(kv);
+      }
+      if (++rows < maxRows) return true;
+      last = entry;
+      return false;
+    });
+    if (last === undefined) return true;
+    // The lowest key behind the last one. A range of one key is read by now.
+    this.#from = `${last.head.key}\0`;
+    return request.rangeEnd === '';
+  }
+
+  #collected(maxRows: number): void {
+    const { sortOrder, sortTarget, limit } = this.#request;
+    const comparison = comparisons[sortTarget];
+    const descends = sortOrder === sortDescend;
+    if (comparison === undefined || this.#kvs.length < 2 || (!descends && sortTarget === targetKey)) {
+      this.#cut(this.#kvs, maxRows);
+      return;
+    }
+    // Keys that compare equal stay in key order, whichever way the rest is sorted.
+    const ordered: Comparison = descends ? (a, b) => comparison(b, a) : comparison;
+    this.#sort = new SlicedSort(this.#kvs, ordered, limit > 0 ? limit + 1 : Infinity);
+    this.#phase = 'sort';
+    if (this.#sort.step(maxRows)) this.#cut(this.#sort.sorted, maxRows);
+  }
+
+  /** Cuts at the limit, and only then drops the values: one may sort by value and ask for the keys. */
+  #cut(kvs: KeyValue[], maxRows: number): void {
+    const { limit, keysOnly } = this.#request;
+    this.#more = limit > 0 && kvs.length > limit;
+    if (this.#more) kvs.length = limit;
+    this.#kvs = kvs;
+    this.#sort = undefined;
+    this.#phase = keysOnly ? 'strip' : 'done';
+    if (keysOnly) this.#strip(maxRows);
+  }
+
+  #strip(maxRows: number): void {
+    const kvs = this.#kvs;
+    const end = Math.min(kvs.length, this.#stripped + maxRows);
+    for (let at = this.#stripped; at < end; at++) kvs[at] = { ...kvs[at]!, value: '' };
+    this.#stripped = end;
+    if (end === kvs.length) this.#phase = 'done';
+  }
+}
+
+/**
+ * An explicit order needs every key first. A sort target without an order does not lift the limit in etcd, although it
+ * sorts: the first keys in key order are what is sorted then.
+ */
+function collectLimit(request: RangeRequest, filtered: boolean): number {
+  if (request.limit <= 0 || request.sortOrder !== sortNone || filtered) return Infinity;
+  return request.limit + 1;
+}
+
+/**
+ * The most bytes of keys and values that the answer to a range may have, whichever of its rows the limit lets through.
+ */
+export function mostBytesAnswered(request: RangeRequest, totalBytes: number, largestRowBytes: number): number {
+  if (request.countOnly) return 0;
+  return request.limit > 0 ? Math.min(totalBytes, request.limit * largestRowBytes) : totalBytes;
+}
+
+/** What a row of the answer has of a key. */
+export function answeredBytes(request: RangeRequest, kv: KeyValue): number {
+  return request.keysOnly ? kv.key.length : kv.key.length + kv.value.length;
+}
+
+function hasRevisionFilter(request: RangeRequest): boolean {
+  return (
+    request.minModRevision !== 0 ||
+    request.maxModRevision !== 0 ||
+    request.minCreateRevision !== 0 ||
+    request.maxCreateRevision !== 0
+  );
+}
+
+function passesFilter(request: RangeRequest, kv: KeyValue): boolean {
+  return (
+    (request.maxModRevision === 0 || kv.modRevision <= request.maxModRevision) &&
+    (request.minModRevision === 0 || kv.modRevision >= request.minModRevision) &&
+    (request.maxCreateRevision === 0 || kv.createRevision <= request.maxCreateRevision) &&
+    (request.minCreateRevision === 0 || kv.createRevision >= request.minCreateRevision)
+  );
+}

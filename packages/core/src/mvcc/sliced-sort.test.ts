@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SlicedSort } from './sliced-sort.ts';
+
+interface Item {
+  readonly rank: number;
+  readonly place: number;
+}
+
+function sortInSlices(ranks: readonly number[], sliceItems: number, keep?: number): { sorted: Item[]; steps: number } {
+  const items = ranks.map((rank, place) => ({ rank, place }));
+  const sort = new SlicedSort<Item>(items, (a, b) => a.rank - b.rank, keep);
+  let steps = 1;
+  while (!sort.step(sliceItems)) steps++;
+  return { sorted: sort.sorted, steps };
+}
+
+describe('a sort in slices', () => {
+  it('gives what a stable sort at once gives, cut where it is to be cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 6_000, size: 'max' }),
+        fc.integer({ min: 1, max: 3_000 }),
+        fc.option(fc.integer({ min: 0, max: 3_000 }), { nil: undefined }),
+        (ranks, sliceItems, keep) => {
+          const expected = ranks.map((rank, place) => ({ rank, place })).sort((a, b) => a.rank - b.rank);
+          const { sorted } = sortInSlices(ranks, sliceItems, keep);
+          expect(sorted).toEqual(expected.slice(0, keep));
+        },
+      ),
+    );
+  });
+
+  it('compares no more in one step than a few runs take', () => {
+    const ranks = Array.from({ length: 100_000 }, (_, place) => (place * 7_919) % 100_003);
+    let compared = 0;
+    let most = 0;
+    const sort = new SlicedSort(ranks, (a, b) => {
+      compared++;
+      return a - b;
+    });
+    for (let done = false; !done;) {
+      compared = 0;
+      done = sort.step(1_000);
+      most = Math.max(most, compared);
+    }
+    expect(most).toBeLessThan(25_000);
+    expect(sort.sorted).toEqual(ranks.toSorted((a, b) => a - b));
+  });
+
+  it('takes as many steps as the work is large', () => {
+    expect(sortInSlices([], 10)).toEqual({ sorted: [], steps: 1 });
+    expect(sortInSlices([3, 1, 2], 10).steps).toBe(1);
+    expect(
+      sortInSlices(
+        Array.from({ length: 5_000 }, (_, place) => -place),
+        100,
+      ).steps,
+    ).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
+import type { Command, CommandResponse } from '../state-machine/command.ts';
+import { StateMachine } from '../state-machine/state-machine.ts';
+import { applyNext, compare, deleteRange, put, range, rangeRequest, txn } from '../testing/requests.ts';
+import type { TxnRequest } from './kv-types.ts';
+import { defaultTxnLimits } from './txn-limits.ts';
+
+const limits = { maxRows: 10, maxReplyBytes: 1_000 };
+
+/** Keys k0 to k5 with values of ten bytes. */
+function machine(...first: Command[]): StateMachine {
+  const state = new StateMachine();
+  for (let i = 0; i < 6; i++) applyNext(state, put(`k${i}`, 'ten bytes.'));
+  applyNext(state, ...first);
+  return state;
+}
+
+function limited(): StateMachine {
+  return machine({ kind: 'setTxnLimits', limits });
+}
+
+function answer(state: StateMachine, request: Partial<TxnRequest>): CommandResponse | undefined {
+  return applyNext(state, txn(request)).responses[0];
+}
+
+const tooLarge = { kind: 'error', code: 'RequestTooLarge' };
+
+describe('a transaction within limits', () => {
+  it('looks at so many keys and no more, whatever looks at them', () => {
+    const six = range('k', 'l');
+    expect(answer(limited(), { success: [six, put('x', '')] })).toMatchObject({ kind: 'txn' });
+    expect(answer(limited(), { success: [six, range('k', 'k4'), put('x', '')] })).toMatchObject({ kind: 'txn' });
+    for (const more of [
+      six,
+      range('k', 'l', { countOnly: true }),
+      range('k', 'l', { limit: 1 }),
+      deleteRange('k', 'l'),
+      txn({ success: [range('k', '\0')] }),
+    ]) {
+      expect(answer(limited(), { success: [six, more, put('x', '')] })).toEqual(tooLarge);
+    }
+    const compares = [compare('k', { rangeEnd: 'l', result: 1 }), compare('k', { rangeEnd: 'l', result: 1 })];
+    expect(answer(limited(), { compare: compares, success: [put('x', '')] })).toEqual(tooLarge);
+  });
+
+  it('counts what is deleted and still held, since it is looked at', () => {
+    const state = limited();
+    applyNext(state, deleteRange('k', 'l'));
+    expect(answer(state, { success: [range('k', 'l'), deleteRange('k', 'l'), put('x', '')] })).toEqual(tooLarge);
+    applyNext(state, { kind: 'compact', revision: state.currentRevision }, put('y', ''));
+    applyNext(state, { kind: 'compact', revision: state.currentRevision });
+    while (state.scrub(1));
+    expect(answer(state, { success: [range('k', 'l'), deleteRange('k', 'l'), put('x', '')] })).toMatchObject({
+      kind: 'txn',
+    });
+  });
+
+  it('answers with so many bytes and no more: of ranges, of deleted keys and of overwritten ones', () => {
+    const wide = { ...limits, maxReplyBytes: 40 };
+    const one = range('k0');
+    const tries: readonly (readonly [TxnRequest['success'], boolean])[] = [
+      [[one, one, one, put('x', '')], true],
+      [[one, one, one, one, put('x', '')], false],
+      [[range('k', 'l'), put('x', '')], false],
+      [[range('k', 'l', { keysOnly: true }), put('x', '')], true],
+      [[range('k', 'l', { countOnly: true }), put('x', '')], true],
+      [[range('k', 'l', { limit: 3 }), put('x', '')], true],
+      // The first of a lock's queue: sorted, and of all that is looked at one is answered.
+      [[range('k', 'l', { limit: 1, sortOrder: 1, sortTarget: 2 }), put('x', '')], true],
+      [[deleteRange('k', 'l')], true],
+      [[deleteRange('k', 'l', { prevKv: true })], false],
+      [[put('k0', '', { prevKv: true }), put('k1', '', { prevKv: true })], true],
+      [[put('k0', '', { prevKv: true }), put('k1', '', { prevKv: true }), one, one], false],
+    ];
+    for (const [success, fits] of tries) {
+      const state = machine({ kind: 'setTxnLimits', limits: wide });
+      expect(answer(state, { success }), success.map(({ kind }) => kind).join()).toMatchObject(
+        fits ? { kind: 'txn' } : tooLarge,
+      );
+    }
+  });
+
+  it('changes nothing when it is refused, and is refused alike when it only reads', () => {
+    const state = limited();
+    const before = state.currentRevision;
+    const twice = [range('k', 'l'), range('k', 'l')];
+    expect(answer(state, { success: [put('x', ''), ...twice] })).toEqual(tooLarge);
+    expect(state.currentRevision).toBe(before);
+    const request = { compare: [], success: twice, failure: [] };
+    expect(state.readTxn(request)).toEqual(tooLarge);
+    expect(state.checkTxnCost(request)).toEqual(tooLarge);
+    expect(state.checkTxnCost({ ...request, success: [range('k', 'l')] })).toBeUndefined();
+  });
+
+  it('is held to nothing before an entry sets limits, except where it is proposed', () => {
+    const state = machine();
+    expect(state.hasTxnLimits).toBe(false);
+    const success = Array.from({ length: 20 }, () => range('k', 'l'));
+    expect(answer(state, { success: [...success, put('x', '')] })).toMatchObject({ kind: 'txn' });
+    expect(state.txnLimits).toEqual(defaultTxnLimits);
+    applyNext(state, { kind: 'setTxnLimits', limits });
+    expect(answer(state, { success: [...success, put('y', '')] })).toEqual(tooLarge);
+  });
+
+  it('cannot be set free by limits that are none', () => {
+    const state = limited();
+    applyNext(state, { kind: 'setTxnLimits', limits: { maxRows: 0, maxReplyBytes: 5 } });
+    expect(state.txnLimits).toEqual(limits);
+  });
+
+  it('keeps its limits in a snapshot; without any the snapshot is one that an earlier version reads', () => {
+    for (const [state, format] of [
+      [machine(), 1],
+      [limited(), 2],
+    ] as const) {
+      const chunks = [...state.snapshot()];
+      expect(chunks[0]?.[8]).toBe(format);
+      const reader = new SnapshotReader();
+      for (const chunk of chunks) reader.push(chunk);
+      const restored = reader.finish();
+      expect([restored.hasTxnLimits, restored.txnLimits]).toEqual([state.hasTxnLimits, state.txnLimits]);
+    }
+  });
+});
+
+describe('the replay of a transaction that no limit stopped', () => {
+  it('builds no results: what took 12 s and all memory costs as much as its writes', () => {
+    const state = new StateMachine();
+    for (let i = 0; i < 20; i++) {
+      applyNext(state, ...Array.from({ length: 1_000 }, (_, j) => put(`k${i * 1_000 + j}`, '1')));
+    }
+    const ranges = Array.from({ length: 1_920 }, () => range('k', 'l', { keysOnly: true }));
+    const command = txn({ success: [...ranges, put('x', '')] });
+    const entry = { index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [command] };
+    const { responses, lastRevision } = state.apply(entry, () => false);
+    expect(responses).toEqual([{ kind: 'txn', revision: lastRevision, txn: { succeeded: true, responses: [] } }]);
+    // 38 million rows in all: with them as objects V8 would have run out of memory.
+    expect(state.range(rangeRequest('x'))).toMatchObject({ count: 1 });
+  });
+});

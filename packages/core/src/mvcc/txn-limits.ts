@@ -1,0 +1,53 @@
+/**
+ * What one transaction may make every server do, whatever is stored. Ranges, comparisons and deletes of a transaction
+ * that writes are evaluated within apply, on each server and at each replay, so the limits are part of the state: an
+ * entry of the log sets them, and servers of two versions agree.
+ */
+export interface TxnLimits {
+  /** Keys that all comparisons, ranges and deletes of it look at, also deleted ones that are still held. */
+  readonly maxRows: number;
+  /** Bytes of keys and values in its answer. */
+  readonly maxReplyBytes: number;
+}
+
+/**
+ * 50,000 rows take some ten milliseconds, and 32 MiB as much to be written into a reply: see
+ * docs/decisions/021-limits-of-a-transaction.md.
+ */
+export const defaultTxnLimits: TxnLimits = Object.freeze({ maxRows: 50_000, maxReplyBytes: 32 * 1024 * 1024 });
+
+/** A log that began before there were limits. */
+export const noTxnLimits: TxnLimits = Object.freeze({ maxRows: Infinity, maxReplyBytes: Infinity });
+
+/** Counts what one transaction costs, against its limits. */
+export class TxnCost {
+  readonly #limits: TxnLimits;
+  #rows = 0;
+  #bytes = 0;
+
+  constructor(limits: TxnLimits) {
+    this.#limits = limits;
+  }
+
+  get isLimited(): boolean {
+    return this.#limits.maxRows !== Infinity;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get isExceeded(): boolean {
+    return this.#rows > this.#limits.maxRows || this.#bytes > this.#limits.maxReplyBytes;
+  }
+
+  /** Counts one row. Returns whether another may be looked at. */
+  addRow(): boolean {
+    this.#rows += 1;
+    return this.#rows <= this.#limits.maxRows;
+  }
+
+  addReplyBytes(bytes: number): void {
+    this.#bytes += bytes;
+  }
+}
