@@ -9,7 +9,7 @@ const sizes = { connections: 4, streamsPerConnection: 100 };
  * Grants the leases `first` to `last` by id, and checks that each reply gives the id and the TTL that were asked for.
  */
 export async function grantLeases(
-  server: MeasuredServer,
+  server: Pick<MeasuredServer, 'address'>,
   { first = 1, last, ttlSeconds }: { first?: number; last: number; ttlSeconds: number },
 ): Promise<void> {
   await runFrameLoad({

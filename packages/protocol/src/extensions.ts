@@ -61,6 +61,12 @@ export const extensionFields: readonly ExtensionField[] = [
     meaning: 'The TTL with which the lease was granted, in milliseconds.',
   },
   { message: 'LeaseTimeToLiveResponse', field: 'label', number: 1003, meaning: 'The label given at the grant.' },
+  {
+    message: 'LeaseLeasesRequest',
+    field: 'details',
+    number: 1007,
+    meaning: 'Asks for the fields of LeaseStatus below, which would make the list three times as long.',
+  },
   { message: 'LeaseStatus', field: 'TTL_ms', number: 1001, meaning: 'What remains of the TTL, in milliseconds.' },
   {
     message: 'LeaseStatus',

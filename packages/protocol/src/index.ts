@@ -16,9 +16,9 @@ export { type MethodKind, type RpcMethod, rpcMethods } from './methods.ts';
 export { DecodeError, type DecodeErrorCode } from './straight/decode-error.ts';
 export {
   decodeDeleteRangeRequest,
+  deleteRangeReplyList,
   deleteRangeRequestSize,
   encodeDeleteRangeRequest,
-  encodeDeleteRangeResponse,
   writeDeleteRangeRequest,
 } from './straight/delete-range.ts';
 export { decodeMessage, encodeFramed, frameHeadroomBytes } from './straight/frame.ts';
@@ -37,6 +37,10 @@ export {
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveRequest,
   encodeLeaseKeepAliveResponse,
+  leaseListReply,
+  type ListedLease,
+  type TimeToLive,
+  timeToLiveReplyList,
 } from './straight/lease.ts';
 export {
   decodePutRequest,
@@ -46,8 +50,9 @@ export {
   putRequestSize,
   writePutRequest,
 } from './straight/put.ts';
-export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse } from './straight/range.ts';
+export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './straight/range.ts';
 export { type ResponseHeader, type ResponseHeaderPrefix, responseHeaderPrefix } from './straight/response-header.ts';
+export { encodeList, type ListMessage, SlicedReply } from './straight/sliced-reply.ts';
 export type {
   Compare,
   DeleteRangeRequest,

@@ -7,6 +7,7 @@ import { HealthService } from './grpc/health-service.ts';
 import type { Identity } from './grpc/identity.ts';
 import { KvService } from './grpc/kv-service.ts';
 import { LeaseService } from './grpc/lease-service.ts';
+import { LongReplies } from './grpc/long-replies.ts';
 import { LeaderRequirement } from './grpc/leader-requirement.ts';
 import { MaintenanceService } from './grpc/maintenance-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
@@ -74,10 +75,11 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
     progressNotifyIntervalMs: watchProgressNotifyIntervalMs,
     maxRequestBytes,
   });
+  const longReplies = new LongReplies();
   const etcdRoutes = createRoutes(
     {
-      kv: new KvService({ replica, identity, quota, maxRequestBytes, maxTxnOps }),
-      lease: new LeaseService({ replica, desk, keeper, identity, quota, minLeaseTtlMs }),
+      kv: new KvService({ replica, identity, quota, longReplies, maxRequestBytes, maxTxnOps }),
+      lease: new LeaseService({ replica, desk, keeper, identity, quota, longReplies, minLeaseTtlMs }),
       watch,
       maintenance: new MaintenanceService({
         replica,

@@ -51,6 +51,14 @@ export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void):
   else visit(keys);
 }
 
+/** The same keys, as they are at this moment, however the lease changes while one goes through them. */
+export function frozenKeys(keys: AttachedKeys): Iterator<string> {
+  if (keys instanceof BTree) return keys.clone().keys();
+  const names: string[] = [];
+  visitKeys(keys, (entry) => names.push(entry.head.key));
+  return names.values();
+}
+
 function positionOf(array: readonly KeyEntry[], key: string): number {
   let low = 0;
   let high = array.length;

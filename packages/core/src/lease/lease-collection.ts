@@ -1,7 +1,7 @@
 import { BTree, compareBigints } from '../mvcc/btree.ts';
 import type { KeyEntry } from '../mvcc/key-entry.ts';
 import type { LeaseLinks } from '../mvcc/lease-links.ts';
-import { attachKey, countKeys, detachKey, visitKeys } from './attached-keys.ts';
+import { attachKey, countKeys, detachKey, frozenKeys, visitKeys } from './attached-keys.ts';
 import type { AttachedKeys } from './attached-keys.ts';
 import { EpochEnds } from './epoch-ends.ts';
 import type { Lease } from './lease-types.ts';
@@ -105,11 +105,9 @@ export class LeaseCollection implements LeaseLinks {
     return countKeys(this.#leases.get(id)?.attached);
   }
 
-  /** In byte order; none for a lease that does not exist. */
-  keysOf(id: bigint): string[] {
-    const keys: string[] = [];
-    visitKeys(this.#leases.get(id)?.attached, (entry) => keys.push(entry.head.key));
-    return keys;
+  /** In byte order, as they are at this moment; none for a lease that does not exist. Costs no copy. */
+  keysOf(id: bigint): Iterator<string> {
+    return frozenKeys(this.#leases.get(id)?.attached);
   }
 
   /** Cluster time; undefined while the lease is live in the current epoch. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
-import { applyNext, deleteRange, grant, put } from '../testing/requests.ts';
+import { applyNext, deleteRange, grant, put, keysOf } from '../testing/requests.ts';
 
 const refused = (code: string): unknown => ({ kind: 'error', code });
 
@@ -31,7 +31,7 @@ describe('a put', () => {
     applyNext(state, put('a', '', { ignoreValue: true, lease: 2n }), put('a', 'new', { ignoreLease: true }));
     expect(state.history.eventsAt(3)[0]!.kv).toMatchObject({ value: 'old', lease: 2n });
     expect(state.history.eventsAt(4)[0]!.kv).toMatchObject({ value: 'new', lease: 2n });
-    expect([state.keysOfLease(1n), state.keysOfLease(2n)]).toEqual([[], ['a']]);
+    expect([keysOf(state, 1n), keysOf(state, 2n)]).toEqual([[], ['a']]);
     const missing = put('x', '', { ignoreValue: true });
     const both = put('x', '', { ignoreValue: true, lease: 99n });
     expect(applyNext(state, missing, both).responses).toEqual([refused('KeyNotFound'), refused('LeaseNotFound')]);

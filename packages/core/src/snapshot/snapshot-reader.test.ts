@@ -4,7 +4,7 @@ import { LeaseCollection } from '../lease/lease-collection.ts';
 import { KeyValueStore } from '../mvcc/key-value-store.ts';
 import { emptyCluster } from '../state-machine/cluster-state.ts';
 import { StateMachine } from '../state-machine/state-machine.ts';
-import { applyNext, deleteRange, grant, put, putRequest, rangeRequest } from '../testing/requests.ts';
+import { applyNext, deleteRange, grant, put, putRequest, rangeRequest, keysOf } from '../testing/requests.ts';
 import { SnapshotError } from './snapshot-error.ts';
 import { maxChunkBytes } from './snapshot-format.ts';
 import { SnapshotReader } from './snapshot-reader.ts';
@@ -72,7 +72,7 @@ describe('a restored state', () => {
       expect(one.alarms).toEqual([{ memberId: 1n, alarm: 'corrupt' }]);
       expect([...one.leases()].map((lease) => one.deadlineOf(lease))).toEqual([12.25, 71.5]);
       expect([one.appliedIndex, one.currentRevision, one.compactRevision]).toEqual([8, 5, 3]);
-      expect(one.keysOfLease(1n)).toEqual(['a']);
+      expect(keysOf(one, 1n)).toEqual(['a']);
     }
     expect(copy.stateHash()).toBe(state.stateHash());
     expect(bytesOf(copy)).toEqual(bytesOf(state));

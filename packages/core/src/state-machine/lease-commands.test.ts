@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyNext, deleteRange, grant, put } from '../testing/requests.ts';
+import { applyNext, deleteRange, grant, put, keysOf } from '../testing/requests.ts';
 import type { Command } from './command.ts';
 import { StateMachine } from './state-machine.ts';
 
@@ -45,7 +45,7 @@ describe('the end of a lease', () => {
       ['delete', 'c', 0n, 1n],
     ]);
     expect(applied.leaseChanges).toEqual([{ kind: 'removed', id: 1n, cause: 'revoked' }]);
-    expect([state.keyCount, state.lease(1n), state.keysOfLease(2n)]).toEqual([2, undefined, ['d']]);
+    expect([state.keyCount, state.lease(1n), keysOf(state, 2n)]).toEqual([2, undefined, ['d']]);
   });
 
   it('takes no revision without keys, and is refused twice', () => {

@@ -5,6 +5,7 @@ import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { entryOf, history, rangeOptions } from '../testing/histories.ts';
 import type { Step } from '../testing/histories.ts';
 import { NaiveModel } from '../testing/naive-model.ts';
+import { keysOf } from '../testing/requests.ts';
 import type { Command, CommandResponse } from './command.ts';
 import type { Entry } from './entry.ts';
 import { StateMachine } from './state-machine.ts';
@@ -32,7 +33,7 @@ function expectSymmetry(machine: StateMachine, model: NaiveModel): void {
   const leases = [...machine.leases()];
   expect(leases).toEqual([...model.leases.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
   for (const lease of leases) {
-    expect(machine.keysOfLease(lease.id)).toEqual(model.keysOfLease(lease.id));
+    expect(keysOf(machine, lease.id)).toEqual(model.keysOfLease(lease.id));
     expect(machine.deadlineOf(lease)).toBe(model.deadlineOf(lease));
   }
   for (const kv of model.leasedKeys()) expect(machine.lease(kv.lease)).toBeDefined();

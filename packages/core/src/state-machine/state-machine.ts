@@ -247,8 +247,11 @@ export class StateMachine {
     return this.#state.leases.freeze()();
   }
 
-  /** In byte order; none for a lease that does not exist. */
-  keysOfLease(id: bigint): readonly string[] {
+  /**
+   * In byte order, as they are at this moment, however the state changes while one goes through them; none for a lease
+   * that does not exist.
+   */
+  keysOfLease(id: bigint): Iterator<string> {
     return this.#state.leases.keysOf(id);
   }
 

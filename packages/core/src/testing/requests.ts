@@ -55,6 +55,13 @@ export function grant(id: bigint, ttlMs = 10_000, label = ''): Command {
   return { kind: 'leaseGrant', id, ttlMs, label };
 }
 
+export function keysOf(machine: StateMachine, leaseId: bigint): string[] {
+  const keys = machine.keysOfLease(leaseId);
+  const found: string[] = [];
+  for (let next = keys.next(); next.done !== true; next = keys.next()) found.push(next.value);
+  return found;
+}
+
 /** Applies one entry behind the last one, in the current epoch, ten milliseconds later. */
 export function applyNext(machine: StateMachine, ...commands: Command[]): Applied {
   const timeMs = machine.clusterTimeMs + 10;

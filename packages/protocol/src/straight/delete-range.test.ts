@@ -14,9 +14,10 @@ import {
   decodeDeleteRangeRequest,
   deleteRangeRequestSize,
   encodeDeleteRangeRequest,
-  encodeDeleteRangeResponse,
+  deleteRangeReplyList,
 } from './delete-range.ts';
 import { frameHeadroomBytes } from './frame.ts';
+import { encodeList } from './sliced-reply.ts';
 
 const codec = { schema: DeleteRangeRequestSchema, decode: decodeDeleteRangeRequest, shape: deleteRangeShape };
 
@@ -41,8 +42,11 @@ describe('the reply to a delete', () => {
   it('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, deleteRangeResult, ({ header, message }, result) => {
-        const framed = encodeDeleteRangeResponse(header, result);
-        expectSameBytes(framed, DeleteRangeResponseSchema, deleteRangeResponseMessage(message, result));
+        expectSameBytes(
+          encodeList(deleteRangeReplyList(header, result)),
+          DeleteRangeResponseSchema,
+          deleteRangeResponseMessage(message, result),
+        );
       }),
     );
   });

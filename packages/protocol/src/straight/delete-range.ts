@@ -1,7 +1,8 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
 import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
-import type { DeleteRangeRequest, DeleteRangeResult, Mutable } from './shapes.ts';
+import type { DeleteRangeRequest, DeleteRangeResult, KeyValue, Mutable } from './shapes.ts';
+import type { ListMessage } from './sliced-reply.ts';
 import { WireReader } from './wire-reader.ts';
 import {
   boolFieldSize,
@@ -82,9 +83,14 @@ export function writeDeleteRangeResponse(
   return at;
 }
 
-/** Behind headroom, ready to be framed. */
-export function encodeDeleteRangeResponse(header: ResponseHeader, result: DeleteRangeResult): Buffer {
-  const out = allocateFrame(deleteRangeResponseSize(header, result));
-  writeDeleteRangeResponse(out, frameHeadroomBytes, header, result);
-  return out;
+/** The same for a reply that is written in slices. */
+export function deleteRangeReplyList(header: ResponseHeader, result: DeleteRangeResult): ListMessage<KeyValue> {
+  return {
+    items: result.prevKvs,
+    itemSize: keyValueFieldSize,
+    writeItem: (out, at, kv) => writeKeyValueField(out, at, 0x1a, kv),
+    frameSize: headerFieldSize(header) + numberFieldSize(1, result.deleted),
+    writeHead: (out, at) => writeNumberField(out, writeHeaderField(out, at, header), 0x10, result.deleted),
+    writeTail: (_out, at) => at,
+  };
 }

@@ -6,8 +6,10 @@ import {
   LeaseGrantResponseSchema,
   LeaseKeepAliveRequestSchema,
   LeaseKeepAliveResponseSchema,
+  LeaseLeasesResponseSchema,
   LeaseRevokeRequestSchema,
   LeaseTimeToLiveRequestSchema,
+  LeaseTimeToLiveResponseSchema,
 } from '../gen/rpc.gen.ts';
 import {
   expectSameBytes,
@@ -28,7 +30,11 @@ import {
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveRequest,
   encodeLeaseKeepAliveResponse,
+  leaseListReply,
+  type ListedLease,
+  timeToLiveReplyList,
 } from './lease.ts';
+import { encodeList } from './sliced-reply.ts';
 
 const ttlMs = fc.oneof(fc.nat(5000), fc.integer({ min: 0, max: 9_000_000_000_000 }));
 
@@ -116,6 +122,58 @@ describe('a keep-alive', () => {
   };
   it('has a reply that is read as the generated codec reads it', () => readsWhatTheGeneratedReads(reply));
   it('has a reply that is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(reply));
+});
+
+describe('lists of leases and of their keys', () => {
+  const listed: fc.Arbitrary<ListedLease> = fc.record({
+    id: int64,
+    remainingMs: ttlMs,
+    grantedMs: ttlMs,
+    label: text,
+  });
+
+  it('are written as the generated codec writes them', () => {
+    fc.assert(
+      fc.property(headerInBothForms, fc.array(listed), ({ header, message }, leases) => {
+        const expected = create(LeaseLeasesResponseSchema, {
+          header: message,
+          leases: leases.map(({ id, remainingMs, grantedMs, label }) => {
+            return { ID: id, TTLMs: BigInt(remainingMs), grantedTTLMs: BigInt(grantedMs), label: label };
+          }),
+        });
+        expectSameBytes(encodeList(leaseListReply(header, leases)), LeaseLeasesResponseSchema, expected);
+      }),
+    );
+  });
+
+  it('say what remains of one lease, also when it is gone', () => {
+    const keys = fc.array(fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')));
+    fc.assert(
+      fc.property(
+        headerInBothForms,
+        listed,
+        fc.integer({ min: -1 }),
+        keys,
+        ({ header, message }, lease, ttl, names) => {
+          const { id, grantedMs, label } = lease;
+          const framed = encodeList(
+            timeToLiveReplyList(header, { id, ttlSeconds: ttl, ttlMs: ttl, grantedMs, label }, names),
+          );
+          const expected = create(LeaseTimeToLiveResponseSchema, {
+            header: message,
+            ID: id,
+            TTL: BigInt(ttl),
+            TTLMs: BigInt(ttl),
+            grantedTTL: BigInt(Math.ceil(grantedMs / 1000)),
+            grantedTTLMs: BigInt(grantedMs),
+            label: label,
+            keys: names.map((name) => Buffer.from(name, 'latin1')),
+          });
+          expectSameBytes(framed, LeaseTimeToLiveResponseSchema, expected);
+        },
+      ),
+    );
+  });
 });
 
 describe('requests that name a lease', () => {

@@ -1,13 +1,17 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
+import { writeLatin1 } from './latin1.ts';
 import { type ResponseHeader, headerFieldSize, readHeaderRevision, writeHeaderField } from './response-header.ts';
+import type { ListMessage } from './sliced-reply.ts';
 import { WireReader } from './wire-reader.ts';
 import {
   bigIntFieldSize,
   boolFieldSize,
+  delimitedSize,
   numberFieldSize,
   utf8FieldSize,
   writeBigIntField,
   writeBoolField,
+  writeDelimiter,
   writeNumberField,
   writeUtf8Field,
 } from './wire-write.ts';
@@ -16,6 +20,7 @@ const ttlMsField = 1001;
 const labelField = 1003;
 const ttlRaisedField = 1004;
 const ttlMsTag = ttlMsField << 3;
+const grantedTtlMsTag = 1002 << 3;
 const labelTag = (labelField << 3) | 2;
 const ttlRaisedTag = ttlRaisedField << 3;
 /** The tags of fields from 16 to 2047 have two bytes. */
@@ -157,6 +162,80 @@ export function encodeLeaseKeepAliveResponse(header: ResponseHeader, result: Lea
   at = writeNumberField(out, at, 0x18, seconds);
   writeNumberField(out, at, ttlMsTag, result.ttlMs);
   return out;
+}
+
+export interface ListedLease {
+  readonly id: bigint;
+  /** What remains, 1 at least; what was granted; and the label. All 0 and '' where no details are asked for. */
+  readonly remainingMs: number;
+  readonly grantedMs: number;
+  readonly label: string;
+}
+
+function listedLeaseSize(lease: ListedLease): number {
+  return (
+    bigIntFieldSize(1, lease.id) +
+    numberFieldSize(extensionTagSize, lease.remainingMs) +
+    numberFieldSize(extensionTagSize, lease.grantedMs) +
+    utf8FieldSize(extensionTagSize, lease.label)
+  );
+}
+
+/** The reply to LeaseLeases, to be written in slices. */
+export function leaseListReply(header: ResponseHeader, leases: readonly ListedLease[]): ListMessage<ListedLease> {
+  return {
+    items: leases,
+    itemSize: (lease) => delimitedSize(1, listedLeaseSize(lease)),
+    writeItem: (out, at, lease) => {
+      at = writeDelimiter(out, at, 0x12, listedLeaseSize(lease));
+      at = writeBigIntField(out, at, 0x08, lease.id);
+      at = writeNumberField(out, at, ttlMsTag, lease.remainingMs);
+      at = writeNumberField(out, at, grantedTtlMsTag, lease.grantedMs);
+      return writeUtf8Field(out, at, labelTag, lease.label);
+    },
+    frameSize: headerFieldSize(header),
+    writeHead: (out, at) => writeHeaderField(out, at, header),
+    writeTail: (_out, at) => at,
+  };
+}
+
+export interface TimeToLive {
+  readonly id: bigint;
+  /** Whole seconds that remain; -1 for a lease that is not there, with nothing but the id beside it. */
+  readonly ttlSeconds: number;
+  readonly ttlMs: number;
+  readonly grantedMs: number;
+  readonly label: string;
+}
+
+/** The reply to LeaseTimeToLive with `keys`, one char per byte, to be written in slices. */
+export function timeToLiveReplyList(
+  header: ResponseHeader,
+  lease: TimeToLive,
+  keys: readonly string[],
+): ListMessage<string> {
+  const grantedSeconds = wholeSeconds(lease.grantedMs);
+  return {
+    items: keys,
+    itemSize: (key) => delimitedSize(1, key.length),
+    writeItem: (out, at, key) => writeLatin1(out, writeDelimiter(out, at, 0x2a, key.length), key),
+    frameSize:
+      headerFieldSize(header) +
+      bigIntFieldSize(1, lease.id) +
+      numberFieldSize(1, lease.ttlSeconds) +
+      numberFieldSize(1, grantedSeconds) +
+      numberFieldSize(extensionTagSize, lease.ttlMs) +
+      numberFieldSize(extensionTagSize, lease.grantedMs) +
+      utf8FieldSize(extensionTagSize, lease.label),
+    writeHead: (out, at) => {
+      at = writeBigIntField(out, writeHeaderField(out, at, header), 0x10, lease.id);
+      return writeNumberField(out, writeNumberField(out, at, 0x18, lease.ttlSeconds), 0x20, grantedSeconds);
+    },
+    writeTail: (out, at) => {
+      at = writeNumberField(out, at, ttlMsTag, lease.ttlMs);
+      return writeUtf8Field(out, writeNumberField(out, at, grantedTtlMsTag, lease.grantedMs), labelTag, lease.label);
+    },
+  };
 }
 
 export interface LeaseKeepAliveReply {

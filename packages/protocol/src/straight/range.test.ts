@@ -11,7 +11,8 @@ import { rangeMessage, rangeShape } from '../testing/generated-requests.ts';
 import { headerInBothForms } from '../testing/headers.ts';
 import { rangeRequest, rangeResult } from '../testing/shape-arbitraries.ts';
 import { frameHeadroomBytes } from './frame.ts';
-import { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse } from './range.ts';
+import { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
+import { encodeList } from './sliced-reply.ts';
 
 const codec = { schema: RangeRequestSchema, decode: decodeRangeRequest, shape: rangeShape };
 
@@ -35,8 +36,9 @@ describe('the reply to a range', () => {
   it('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, rangeResult, ({ header, message }, result) => {
-        const framed = encodeRangeResponse(header, result);
-        expectSameBytes(framed, RangeResponseSchema, rangeResponseMessage(message, result));
+        const expected = rangeResponseMessage(message, result);
+        expectSameBytes(encodeRangeResponse(header, result), RangeResponseSchema, expected);
+        expectSameBytes(encodeList(rangeReplyList(header, result)), RangeResponseSchema, expected);
       }),
     );
   });

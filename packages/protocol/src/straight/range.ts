@@ -1,7 +1,8 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
 import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
-import type { Mutable, RangeRequest, RangeResult } from './shapes.ts';
+import type { KeyValue, Mutable, RangeRequest, RangeResult } from './shapes.ts';
+import type { ListMessage } from './sliced-reply.ts';
 import { WireReader } from './wire-reader.ts';
 import {
   boolFieldSize,
@@ -143,6 +144,18 @@ export function writeRangeResponse(out: Buffer, at: number, header: ResponseHead
   for (const kv of result.kvs) at = writeKeyValueField(out, at, 0x12, kv);
   at = writeBoolField(out, at, 0x18, result.more);
   return writeNumberField(out, at, 0x20, result.count);
+}
+
+/** The same for a reply that is written in slices. */
+export function rangeReplyList(header: ResponseHeader, { kvs, more, count }: RangeResult): ListMessage<KeyValue> {
+  return {
+    items: kvs,
+    itemSize: keyValueFieldSize,
+    writeItem: (out, at, kv) => writeKeyValueField(out, at, 0x12, kv),
+    frameSize: headerFieldSize(header) + boolFieldSize(1, more) + numberFieldSize(1, count),
+    writeHead: (out, at) => writeHeaderField(out, at, header),
+    writeTail: (out, at) => writeNumberField(out, writeBoolField(out, at, 0x18, more), 0x20, count),
+  };
 }
 
 /** Behind headroom, ready to be framed. */

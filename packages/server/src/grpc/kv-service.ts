@@ -14,16 +14,18 @@ import {
   decodePutRequest,
   decodeRangeRequest,
   decodeTxnRequest,
-  encodeDeleteRangeResponse,
+  deleteRangeReplyList,
   encodePutResponse,
   encodeRangeResponse,
   encodeTxnResponse,
   etcdserverpb,
   encodeFramed,
+  rangeReplyList,
 } from '@tenure/protocol';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
+import type { LongReplies } from './long-replies.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
 import { responseHeader } from './response-header.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
@@ -32,6 +34,7 @@ export interface KvServiceOptions {
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly quota: QuotaGuard;
+  readonly longReplies: LongReplies;
   readonly maxRequestBytes: number;
   readonly maxTxnOps: number;
 }
@@ -55,11 +58,14 @@ export class KvService {
     return caughtUp === undefined ? this.#read(range) : caughtUp.then(() => this.#read(range));
   }
 
-  #read(range: RangeRequest): Buffer {
-    const { replica, identity } = this.#options;
-    const result = replica.state.range(range);
+  #read(range: RangeRequest): Buffer | Promise<Buffer> {
+    const { replica, identity, longReplies } = this.#options;
+    const { state } = replica;
+    const header = responseHeader(identity, state.currentRevision, state.epoch);
+    if (range.rangeEnd !== '') return longReplies.range(state, range, (result) => rangeReplyList(header, result));
+    const result = state.range(range);
     if ('kind' in result) throw statusOfCoreError(result);
-    return encodeRangeResponse(responseHeader(identity, replica.state.currentRevision, replica.state.epoch), result);
+    return encodeRangeResponse(header, result);
   }
 
   put(request: Buffer): Promise<Buffer> {
@@ -79,7 +85,7 @@ export class KvService {
   }
 
   txn(request: Buffer): Buffer | Promise<Buffer> {
-    const { replica, maxTxnOps } = this.#options;
+    const { replica, longReplies, maxTxnOps } = this.#options;
     const txn: TxnRequest = decodeTxnRequest(request);
     const refused = checkTxn(txn, maxTxnOps);
     if (refused !== undefined) throw statusOfCoreError(refused);
@@ -88,18 +94,30 @@ export class KvService {
       return caughtUp === undefined ? this.#readTxn(txn) : caughtUp.then(() => this.#readTxn(txn));
     }
     const full = this.#admit(request, mayPut(txn));
+    if (full !== undefined) return full;
+    if (!hasInterval(txn)) return this.#proposeTxn(txn, request);
     // What is too large now has no business in the log; what grows too large on the way there is refused by apply.
-    const tooLarge = hasInterval(txn) ? replica.state.checkTxnCost(txn) : undefined;
-    if (tooLarge !== undefined && full === undefined) throw statusOfCoreError(tooLarge);
-    return full ?? replica.propose({ kind: 'txn', txn }, request).then(this.#txnAnswer);
+    const { state } = replica;
+    const checked = longReplies.txn(state, txn, () => state.checkTxnCost(txn));
+    return Promise.resolve(checked).then((tooLarge) => {
+      if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
+      return this.#proposeTxn(txn, request);
+    });
+  }
+
+  #proposeTxn(txn: TxnRequest, request: Buffer): Promise<Buffer> {
+    return this.#options.replica.propose({ kind: 'txn', txn }, request).then(this.#txnAnswer);
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
-  #readTxn(txn: TxnRequest): Buffer {
-    const { replica, identity } = this.#options;
-    const result = replica.state.readTxn(txn);
-    if ('kind' in result) throw statusOfCoreError(result);
-    return encodeTxnResponse(responseHeader(identity, replica.state.currentRevision, replica.state.epoch), result);
+  #readTxn(txn: TxnRequest): Buffer | Promise<Buffer> {
+    const { replica, identity, longReplies } = this.#options;
+    const { state } = replica;
+    return longReplies.txn(state, txn, () => {
+      const result = state.readTxn(txn);
+      if ('kind' in result) throw statusOfCoreError(result);
+      return encodeTxnResponse(responseHeader(identity, state.currentRevision, state.epoch), result);
+    });
   }
 
   async compact(request: Buffer): Promise<Buffer> {
@@ -130,11 +148,11 @@ export class KvService {
     return encodePutResponse(responseHeader(identity, response.revision, replica.state.epoch), response.put);
   };
 
-  readonly #deleteAnswer = (response: CommandResponse): Buffer => {
+  readonly #deleteAnswer = (response: CommandResponse): Buffer | Promise<Buffer> => {
     if (response.kind !== 'deleteRange') throw refusal(response);
-    const { identity, replica } = this.#options;
+    const { identity, replica, longReplies } = this.#options;
     const header = responseHeader(identity, response.revision, replica.state.epoch);
-    return encodeDeleteRangeResponse(header, response.deleteRange);
+    return longReplies.list(deleteRangeReplyList(header, response.deleteRange));
   };
 
   readonly #txnAnswer = (response: CommandResponse): Buffer => {

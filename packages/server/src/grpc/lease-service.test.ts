@@ -3,6 +3,7 @@ import { decodeMessage, encodeFramed, etcdserverpb, responseHeaderPrefix } from 
 import { expect, test } from 'vitest';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { LeaseService } from './lease-service.ts';
+import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
 import type { GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall } from './transport/transport.ts';
@@ -51,6 +52,7 @@ class RenewalStream {
       },
       identity: { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) },
       quota: new QuotaGuard(replica, 0, 2n),
+      longReplies: new LongReplies(),
       minLeaseTtlMs: 1,
     });
     service.keepAlive(this.#call);

@@ -1,19 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import type { StateMachine } from '@tenure/core';
+import { SlicedSort } from '@tenure/core';
 import {
   decodeLeaseGrantRequest,
   decodeLeaseKeepAliveRequest,
+  decodeLeaseTimeToLiveRequest,
   decodeMessage,
   encodeFramed,
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveResponse,
   etcdserverpb,
+  leaseListReply,
+  type ListedLease,
+  timeToLiveReplyList,
 } from '@tenure/protocol';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
+import type { LongReplies } from './long-replies.ts';
 import type { QuotaGuard } from './quota-guard.ts';
 import { responseHeader } from './response-header.ts';
 import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
@@ -27,11 +32,22 @@ export interface LeaseServiceOptions {
   readonly keeper: () => LeaseKeeper;
   readonly identity: Identity;
   readonly quota: QuotaGuard;
+  readonly longReplies: LongReplies;
   readonly minLeaseTtlMs: number;
 }
 
 /** A grant that gives whole seconds has at least this, since 0 seconds would mean that the lease is gone. */
 const minSecondsTtlMs = 1_000;
+/** Leases or keys that one step of a long list looks at. */
+const itemsAStep = 1_000;
+/** What is said of a lease that is not there. */
+const gone = { ttlSeconds: -1, ttlMs: -1, grantedMs: 0, label: '' } as const;
+
+interface FoundLease extends ListedLease {
+  readonly deadlineMs: number;
+  readonly renewIndex: number;
+}
+
 /** Requests of one stream that wait for the log or the leader; beyond it the stream is not read on. */
 const maxWaitingRenewals = 10_000;
 
@@ -132,48 +148,49 @@ export class LeaseService {
     };
   }
 
-  timeToLive(request: Buffer): Buffer {
-    const { replica, keeper, identity } = this.#options;
-    const { ID: id, keys } = decodeMessage(etcdserverpb.LeaseTimeToLiveRequestSchema, request);
+  timeToLive(request: Buffer): Buffer | Promise<Buffer> {
+    const { replica, keeper, identity, longReplies } = this.#options;
+    const { id, keys: withKeys } = decodeLeaseTimeToLiveRequest(request);
     const { state } = replica;
-    const header = headerMessage(identity, state.currentRevision, state.epoch);
+    const header = responseHeader(identity, state.currentRevision, state.epoch);
     const lease = state.lease(id);
     const remainingMs = keeper().remainingMs(id);
     if (lease === undefined || remainingMs === undefined) {
-      return encodeFramed(etcdserverpb.LeaseTimeToLiveResponseSchema, { header, ID: id, TTL: -1n, TTLMs: -1n });
+      return longReplies.list(timeToLiveReplyList(header, { id, ...gone }, []));
     }
-    return encodeFramed(etcdserverpb.LeaseTimeToLiveResponseSchema, {
-      header,
-      ID: id,
-      TTL: toSeconds(remainingMs),
-      TTLMs: BigInt(remainingMs),
-      grantedTTL: toSeconds(lease.ttlMs),
-      grantedTTLMs: BigInt(lease.ttlMs),
-      label: lease.label,
-      keys: keys ? keysOf(state, id) : [],
-    });
+    const { ttlMs: grantedMs, label } = lease;
+    const found = { id, ttlSeconds: toSeconds(remainingMs), ttlMs: remainingMs, grantedMs, label };
+    if (!withKeys) return longReplies.list(timeToLiveReplyList(header, found, []));
+    const keys: string[] = [];
+    return longReplies.collected(
+      taker(state.keysOfLease(id), (key) => keys.push(key)),
+      () => {
+        return timeToLiveReplyList(header, found, keys);
+      },
+    );
   }
 
   /** All leases, those that end first in front; leases that end at the same moment in the order of their grants. */
-  leases(): Buffer {
-    const { replica, keeper, identity } = this.#options;
+  leases(request: Buffer): Buffer | Promise<Buffer> {
+    const { replica, keeper, identity, longReplies } = this.#options;
+    const { details } = decodeMessage(etcdserverpb.LeaseLeasesRequestSchema, request);
     const { state } = replica;
-    const found = [];
-    for (const lease of state.leases()) {
-      found.push({
-        lease,
-        deadlineMs: keeper().deadlineMs(lease.id) ?? 0,
-        remainingMs: keeper().remainingMs(lease.id) ?? 1,
-      });
-    }
-    found.sort((a, b) => a.deadlineMs - b.deadlineMs || a.lease.renewIndex - b.lease.renewIndex);
-    return encodeFramed(etcdserverpb.LeaseLeasesResponseSchema, {
-      header: headerMessage(identity, state.currentRevision, state.epoch),
-      leases: found.map(({ lease, remainingMs }) => {
-        const { id, ttlMs, label } = lease;
-        return { ID: id, TTLMs: BigInt(remainingMs), grantedTTLMs: BigInt(ttlMs), label };
-      }),
+    const header = responseHeader(identity, state.currentRevision, state.epoch);
+    const found: FoundLease[] = [];
+    const take = taker(state.leases(), ({ id, ttlMs, label, renewIndex }) => {
+      const deadlineMs = keeper().deadlineMs(id) ?? 0;
+      if (details)
+        found.push({ id, remainingMs: keeper().remainingMs(id) ?? 1, grantedMs: ttlMs, label, deadlineMs, renewIndex });
+      else found.push({ id, remainingMs: 0, grantedMs: 0, label: '', deadlineMs, renewIndex });
     });
+    let sort: SlicedSort<FoundLease> | undefined;
+    const step = (): boolean => {
+      if (sort !== undefined) return sort.step(itemsAStep);
+      if (!take()) return false;
+      sort = new SlicedSort(found, (a, b) => a.deadlineMs - b.deadlineMs || a.renewIndex - b.renewIndex);
+      return sort.step(itemsAStep);
+    };
+    return longReplies.collected(step, () => leaseListReply(header, sort?.sorted ?? []));
   }
 
   #renewed(id: bigint, ttlMs: number): Buffer {
@@ -210,10 +227,18 @@ function leaseIdOf(message: Buffer): bigint {
 }
 
 /** Seconds on the wire round up, since 0 means gone. */
-function toSeconds(ms: number): bigint {
-  return BigInt(Math.ceil(ms / 1000));
+function toSeconds(ms: number): number {
+  return Math.ceil(ms / 1000);
 }
 
-function keysOf(state: StateMachine, id: bigint): Uint8Array[] {
-  return Array.from(state.keysOfLease(id), (key) => Buffer.from(key, 'latin1'));
+/** Takes some items with each call, and returns whether there are no more. */
+function taker<Item>(items: Iterator<Item>, take: (item: Item) => void): () => boolean {
+  return () => {
+    for (let left = itemsAStep; left > 0; left -= 1) {
+      const next = items.next();
+      if (next.done === true) return true;
+      take(next.value);
+    }
+    return false;
+  };
 }

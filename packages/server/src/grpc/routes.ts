@@ -56,7 +56,7 @@ export function createRoutes(
     ['/etcdserverpb.Lease/LeaseRevoke', unary((request) => lease.revoke(request))],
     ['/etcdserverpb.Lease/LeaseKeepAlive', { kind: 'bidi', handle: (call) => lease.keepAlive(call) }],
     [timeToLive, unary((request) => leaderOnly(timeToLive, request, () => lease.timeToLive(request)))],
-    [leases, unary((request) => leaderOnly(leases, request, () => lease.leases()))],
+    [leases, unary((request) => leaderOnly(leases, request, () => lease.leases(request)))],
     ['/etcdserverpb.Cluster/MemberList', unary(() => cluster.memberList())],
     ['/etcdserverpb.Maintenance/Alarm', unary((request) => maintenance.alarm(request))],
     ['/etcdserverpb.Maintenance/Status', unary(() => maintenance.status())],

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { LargeReads } from './large-reads.ts';
+import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './renewal-delay.ts';
+import { TestedServer } from './tested-server.ts';
+
+/** The bound of the benchmarks is 20 ms, on a quiet machine. */
+const maxDelayMs = 100;
+/** A transaction may look at 50,000 keys. */
+const txnRows = 49_000;
+
+export interface LargeReadsSize {
+  readonly keys: number;
+  readonly leases: number;
+  readonly rounds: number;
+}
+
+/** Registers the tests of one size: no read of a list, however long, holds up the renewals of others. */
+export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
+  let server: TestedServer;
+  let delay: RenewalDelay;
+  let reads: LargeReads;
+
+  beforeAll(async () => {
+    server = await TestedServer.start({ args: ['--quota-backend-bytes', String(2 ** 31)] });
+    delay = await RenewalDelay.start(server);
+    reads = await LargeReads.prepare(server, { keys, leases });
+  }, 300_000);
+  afterAll(async () => {
+    await delay.stop();
+    await server.stop();
+  });
+
+  async function expectShort(what: string, work: () => Promise<unknown>): Promise<void> {
+    const measured: MeasuredDelay[] = [];
+    for (let round = 0; round < rounds; round += 1) measured.push(await delay.during(work));
+    expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
+  }
+
+  it(`a range of ${keys} keys holds up no renewal, whatever is asked of it`, async () => {
+    await expectShort('reading all keys', async () => {
+      // Each row has a key of 13 bytes, a value and five numbers.
+      expect(await reads.range({})).toBeGreaterThan(30 * keys);
+    });
+    await expectShort('reading all keys in other ways', async () => {
+      await reads.range({ keysOnly: true });
+      await reads.range({ sortTarget: 4, sortOrder: 2 });
+      await reads.range({ sortTarget: 3, sortOrder: 2, limit: 1 });
+      await reads.range({ countOnly: true });
+      await reads.range({ limit: 1 });
+    });
+  });
+
+  it(`nor do five lists of ${leases} leases, or one of the keys of a lease`, async () => {
+    await expectShort('listing all leases five times', async () => {
+      const bytes = await reads.listLeases(5);
+      // An id takes at most five bytes here, and its frame three.
+      expect(bytes).toBeLessThan(8 * leases + 1_000);
+      expect(bytes).toBeGreaterThan(5 * leases);
+    });
+    await expectShort('listing the keys of a lease', async () => {
+      expect(await reads.keysOfLease()).toBeGreaterThan(13 * keys);
+    });
+  });
+
+  it('nor do transactions, as large as they may be or larger', async () => {
+    await expectShort('the largest transaction', () => reads.largestTxn(Math.min(txnRows, keys)));
+    await expectShort('refusing transactions of 1,920 ranges', async () => {
+      await reads.attack(20, false);
+      await reads.attack(20, true);
+    });
+    // It leads in the first epoch still, and goes on writing.
+    expect((await server.maintenance.status({})).raftTerm).toBe(1n);
+    await server.kv.put({ key: Buffer.from('afterwards') });
+  });
+}
