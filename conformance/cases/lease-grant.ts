@@ -151,7 +151,7 @@ const extensions: Case[] = [
       const { ID } = await t.lease.leaseGrant({ TTL: 60n, label: 'worker 7 · größe' });
       t.cleanUp(() => t.lease.leaseRevoke({ ID }));
       expect(await t.lease.leaseTimeToLive({ ID })).toMatchObject({ label: 'worker 7 · größe' });
-      const { leases } = await t.lease.leaseLeases({});
+      const { leases } = await t.lease.leaseLeases({ details: true });
       expect(leases.find((lease) => lease.ID === ID)).toMatchObject({ label: 'worker 7 · größe' });
     },
   },

@@ -141,7 +141,9 @@ describe('lists of leases and of their keys', () => {
             return { ID: id, TTLMs: BigInt(remainingMs), grantedTTLMs: BigInt(grantedMs), label: label };
           }),
         });
-        expectSameBytes(encodeList(leaseListReply(header, leases)), LeaseLeasesResponseSchema, expected);
+        const places = leases.map((_, place) => place);
+        const framed = encodeList(leaseListReply(header, places, (place) => leases[place]!));
+        expectSameBytes(framed, LeaseLeasesResponseSchema, expected);
       }),
     );
   });

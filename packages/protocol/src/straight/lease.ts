@@ -181,12 +181,17 @@ function listedLeaseSize(lease: ListedLease): number {
   );
 }
 
-/** The reply to LeaseLeases, to be written in slices. */
-export function leaseListReply(header: ResponseHeader, leases: readonly ListedLease[]): ListMessage<ListedLease> {
+/** The reply to LeaseLeases, to be written in slices: the leases at these places. */
+export function leaseListReply(
+  header: ResponseHeader,
+  places: readonly number[],
+  leaseAt: (place: number) => ListedLease,
+): ListMessage<number> {
   return {
-    items: leases,
-    itemSize: (lease) => delimitedSize(1, listedLeaseSize(lease)),
-    writeItem: (out, at, lease) => {
+    items: places,
+    itemSize: (place) => delimitedSize(1, listedLeaseSize(leaseAt(place))),
+    writeItem: (out, at, place) => {
+      const lease = leaseAt(place);
       at = writeDelimiter(out, at, 0x12, listedLeaseSize(lease));
       at = writeBigIntField(out, at, 0x08, lease.id);
       at = writeNumberField(out, at, ttlMsTag, lease.remainingMs);

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { SlicedSort } from '@tenure/core';
 import {
   decodeLeaseGrantRequest,
   decodeLeaseKeepAliveRequest,
@@ -9,8 +8,6 @@ import {
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveResponse,
   etcdserverpb,
-  leaseListReply,
-  type ListedLease,
   timeToLiveReplyList,
 } from '@tenure/protocol';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
@@ -18,6 +15,7 @@ import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
+import { LeaseList } from './lease-list.ts';
 import type { LongReplies } from './long-replies.ts';
 import type { QuotaGuard } from './quota-guard.ts';
 import { responseHeader } from './response-header.ts';
@@ -38,15 +36,10 @@ export interface LeaseServiceOptions {
 
 /** A grant that gives whole seconds has at least this, since 0 seconds would mean that the lease is gone. */
 const minSecondsTtlMs = 1_000;
-/** Leases or keys that one step of a long list looks at. */
-const itemsAStep = 1_000;
+/** Keys of a lease that one step of a long list looks at. */
+const keysAStep = 1_000;
 /** What is said of a lease that is not there. */
 const gone = { ttlSeconds: -1, ttlMs: -1, grantedMs: 0, label: '' } as const;
-
-interface FoundLease extends ListedLease {
-  readonly deadlineMs: number;
-  readonly renewIndex: number;
-}
 
 /** Requests of one stream that wait for the log or the leader; beyond it the stream is not read on. */
 const maxWaitingRenewals = 10_000;
@@ -162,35 +155,24 @@ export class LeaseService {
     const found = { id, ttlSeconds: toSeconds(remainingMs), ttlMs: remainingMs, grantedMs, label };
     if (!withKeys) return longReplies.list(timeToLiveReplyList(header, found, []));
     const keys: string[] = [];
+    const names = state.keysOfLease(id);
     return longReplies.collected(
-      taker(state.keysOfLease(id), (key) => keys.push(key)),
-      () => {
-        return timeToLiveReplyList(header, found, keys);
-      },
+      () => takeKeys(names, keys),
+      () => timeToLiveReplyList(header, found, keys),
     );
   }
 
-  /** All leases, those that end first in front; leases that end at the same moment in the order of their grants. */
+  /** See LeaseList. */
   leases(request: Buffer): Buffer | Promise<Buffer> {
     const { replica, keeper, identity, longReplies } = this.#options;
     const { details } = decodeMessage(etcdserverpb.LeaseLeasesRequestSchema, request);
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
-    const found: FoundLease[] = [];
-    const take = taker(state.leases(), ({ id, ttlMs, label, renewIndex }) => {
-      const deadlineMs = keeper().deadlineMs(id) ?? 0;
-      if (details)
-        found.push({ id, remainingMs: keeper().remainingMs(id) ?? 1, grantedMs: ttlMs, label, deadlineMs, renewIndex });
-      else found.push({ id, remainingMs: 0, grantedMs: 0, label: '', deadlineMs, renewIndex });
-    });
-    let sort: SlicedSort<FoundLease> | undefined;
-    const step = (): boolean => {
-      if (sort !== undefined) return sort.step(itemsAStep);
-      if (!take()) return false;
-      sort = new SlicedSort(found, (a, b) => a.deadlineMs - b.deadlineMs || a.renewIndex - b.renewIndex);
-      return sort.step(itemsAStep);
-    };
-    return longReplies.collected(step, () => leaseListReply(header, sort?.sorted ?? []));
+    const list = new LeaseList(state.leases(), state.leaseCount, keeper, details);
+    return longReplies.collected(
+      () => list.step(),
+      () => list.message(header),
+    );
   }
 
   #renewed(id: bigint, ttlMs: number): Buffer {
@@ -231,14 +213,12 @@ function toSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
 }
 
-/** Takes some items with each call, and returns whether there are no more. */
-function taker<Item>(items: Iterator<Item>, take: (item: Item) => void): () => boolean {
-  return () => {
-    for (let left = itemsAStep; left > 0; left -= 1) {
-      const next = items.next();
-      if (next.done === true) return true;
-      take(next.value);
-    }
-    return false;
-  };
+/** Takes some keys, and returns whether there are no more. */
+function takeKeys(names: Iterator<string>, keys: string[]): boolean {
+  for (let left = keysAStep; left > 0; left -= 1) {
+    const next = names.next();
+    if (next.done === true) return true;
+    keys.push(next.value);
+  }
+  return false;
 }

@@ -37,8 +37,8 @@ export class LongReplies {
   }
 
   /**
-   * Evaluates a transaction in one step, since what it reads is of one moment; its limits bound that step. One that looks
-   * at many keys waits for its turn, so that many of them do not come in the same turn of the event loop.
+   * Evaluates a transaction in one step, since what it reads is of one moment; its limits bound that step. One that
+   * looks at many keys waits for its turn, so that many of them do not come in the same turn of the event loop.
    */
   txn<Result>(state: StateMachine, txn: TxnRequest, evaluate: () => Result): Result | Promise<Result> {
     if (!hasInterval(txn) || state.countRows({ kind: 'txn', txn }, rowsAtOnce) < rowsAtOnce) return evaluate();
