@@ -5,12 +5,17 @@ import { engineErrorOf } from './etcd-failure.ts';
 
 /** etcd before 3.6 does not tell its quota; this is its default. */
 const defaultQuotaBytes = 2 * 1024 * 1024 * 1024;
-/** etcd is asked again after so many bytes of a snapshot. */
+/** etcd is asked again after so many bytes of a snapshot, or earlier where it has little room. */
 const bytesPerLook = 16 * 1024 * 1024;
 /** A snapshot stops here, so that there is room for the log: etcd at its quota takes no write of anybody any more. */
 const highestUse = 0.9;
 /** With less than this below its quota etcd refuses a part, and raises an alarm that stops everybody's writes. */
 const smallestRestBytes = 2 * 1024 * 1024;
+/**
+ * For each byte that is stored, etcd's database may grow by as many. It keeps at least two values in a page: where a
+ * commit follows each part, it writes the parts beside it anew, and has the old pages back only two commits later.
+ */
+const largestGrowth = 3;
 
 /**
  * Keeps snapshots from driving etcd into its quota, which would end all writes until an operator comes. etcd tells the
@@ -40,25 +45,24 @@ export class QuotaWatch {
 
   /** Throws EngineError `unavailable` when etcd has no room for `bytes` more of a snapshot. */
   async admit(bytes: number): Promise<void> {
-    if (this.#bytesLeft < bytes) {
-      await this.#look();
-      this.#bytesLeft = bytesPerLook;
-    }
+    if (this.#bytesLeft < bytes) this.#bytesLeft = await this.#look(bytes);
     this.#bytesLeft -= bytes;
     this.#bytesWritten += bytes;
   }
 
-  async #look(): Promise<void> {
+  /** Resolves with how many bytes, `bytes` or more, may be stored before the next look. */
+  async #look(bytes: number): Promise<number> {
     try {
       const status = await this.#client.read(etcdserverpb.Maintenance.method.status, {});
       const quotaBytes = Number(status.dbSizeQuota) || this.#quotaBytes;
       const dbSize = Number(status.dbSize);
       this.#bytesBefore ??= Number(status.dbSizeInUse);
       const bytesInUse = Math.max(Number(status.dbSizeInUse), this.#bytesBefore + this.#bytesWritten);
-      const isFull = dbSize + smallestRestBytes > quotaBytes;
-      if (isFull || bytesInUse + bytesPerLook > quotaBytes * highestUse) {
+      const roomBytes = Math.floor((quotaBytes - smallestRestBytes - dbSize) / largestGrowth);
+      if (roomBytes < bytes || bytesInUse + bytesPerLook > quotaBytes * highestUse) {
         throw noRoom(Math.max(dbSize, bytesInUse), bytesInUse, quotaBytes);
       }
+      return Math.min(bytesPerLook, roomBytes);
     } catch (error) {
       throw engineErrorOf('etcd did not tell how much room it has', error, 'unavailable');
     }
