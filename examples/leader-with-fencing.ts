@@ -15,7 +15,7 @@ async function publish(leadership: Leadership, config: string): Promise<void> {
   requireGuarded(succeeded, leadership);
 }
 
-await using leases = createLeaseManager({ backend, holder: 'node-1' });
+await using leases = createLeaseManager({ backend, holder: 'node-1', releaseOn: ['SIGTERM', 'SIGINT'] });
 const tokens: bigint[] = [];
 
 const result = await leases.election('publisher').run(async (leadership, signal) => {

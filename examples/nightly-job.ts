@@ -32,7 +32,7 @@ async function makeReport(hold: Hold): Promise<void> {
 try {
   const backend = postgresBackend({ pool });
   await backend.migrate();
-  await using leases = createLeaseManager({ backend, holder: replica, releaseOnSigterm: true });
+  await using leases = createLeaseManager({ backend, holder: replica, releaseOn: ['SIGTERM', 'SIGINT'] });
   await nightly(leases);
 } finally {
   await pool.end();

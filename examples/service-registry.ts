@@ -9,7 +9,7 @@ const ttlMs = 10_000; // an instance that dies is off the list after so long
 
 /** What an instance does when it starts; disposing of the membership takes it off the list at once. */
 async function register(id: string, url: string): Promise<Membership> {
-  const leases = createLeaseManager({ backend, holder: id, ttlMs, releaseOnSigterm: true });
+  const leases = createLeaseManager({ backend, holder: id, ttlMs, releaseOn: ['SIGTERM', 'SIGINT'] });
   return await leases.membership('checkout', { metadata: { url } });
 }
 

@@ -15,12 +15,9 @@ subscribe('tenure:lease:lost', (message) => {
   console.log('lost:', name, error instanceof LeaseLostError ? error.reason : error);
 });
 
-// The library keeps no process alive. A service has a server that does; here it is this.
-const alive = setInterval(() => {}, 60_000);
-
 const signal = AbortSignal.timeout(60_000);
 const backend = memoryBackend();
-await using leases = createLeaseManager({ backend, holder: 'pod-7', ttlMs: 30_000 });
+await using leases = createLeaseManager({ backend, holder: 'pod-7', ttlMs: 30_000, releaseOn: ['SIGTERM', 'SIGINT'] });
 
 // Waits its turn, works, and releases at the end of the block.
 {
@@ -37,7 +34,7 @@ console.log(answer);
 
 // A handle shares one hold with the whole process.
 const handle = leases.requestLease('ingest');
-handle.addListener({ afterLoss: (hold, error) => console.log(hold.name, 'is not ours any more:', error.reason) });
+handle.addListener({ afterLoss: (hold) => console.log(hold.name, 'is not ours any more') });
 console.log('the same hold:', (await handle.acquire()) === (await leases.requestLease('ingest').acquire()));
 
 // Who holds it, for people to see.
@@ -61,5 +58,11 @@ console.log('a third beside', held.length, 'permits:', await permits.tryAcquire(
 const ingest = handle.hold!;
 await backend.leave(ingest.entry, signal);
 await ingest.renew().catch((error: unknown) => console.log(String(error)));
-console.log('held:', ingest.isHeld(), 'and aborted:', ingest.signal.aborted);
-clearInterval(alive);
+console.log(
+  'held:',
+  ingest.isHeld(),
+  'and aborted:',
+  ingest.signal.aborted,
+  'since it was',
+  (await ingest.lost)?.reason,
+);

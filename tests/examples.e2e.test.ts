@@ -41,10 +41,10 @@ describe.concurrent('examples that need nothing else', () => {
       'gave up after 20 ms',
       'a writer beside 2 readers: null',
       'a third beside 2 permits: null',
+      'ingest is not ours any more',
       'lost: ingest revoked',
-      'ingest is not ours any more: revoked',
       'LeaseLostError: the lease "ingest" was lost: it was taken away',
-      'held: false and aborted: true',
+      'held: false and aborted: true since it was revoked',
     ]);
   });
 

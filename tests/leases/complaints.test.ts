@@ -34,7 +34,8 @@ describe('node-redlock', () => {
     await clock.advance(0);
     await third;
     await clock.advance(400);
-    assert.equal(reasonOf(hold.signal), 'stolen');
+    assert.equal(reasonOf(hold.signal), 'gone');
+    assert.equal((await hold.lost)?.reason, 'stolen');
   });
 
   test('#369: what is acquired has not expired already', async () => {
@@ -217,23 +218,39 @@ describe('microsoft/etcd3', () => {
     await store.leave(hold.entry, never);
     await clock.advance(334);
     assert.equal(hold.isHeld(), false);
-    assert.equal(reasonOf(hold.signal), 'revoked');
+    assert.equal(reasonOf(hold.signal), 'gone');
+    assert.equal((await hold.lost)?.reason, 'revoked');
+    assert.throws(() => hold.throwIfLost(), { name: 'LeaseLostError', reason: 'revoked' });
   });
 
-  test('#13: and at once also when nobody can say who took it', async () => {
+  test('#13: and the signal and listeners wait for nobody who could say who took it', async () => {
     const { clock, open, store } = leaseWorld();
     const { leases, way } = open('one');
+    const heard: unknown[] = [];
+    leases.addListener({ afterLoss: (hold, error) => heard.push(error.reason, error === hold.signal.reason) });
     const hold = await leases.acquire('job');
-    const other = await leases.acquire('other');
+    let cause: unknown = 'not known';
+    void hold.lost.then((loss) => (cause = loss?.reason));
     way.hooks.list = hanging;
     await store.leave(hold.entry, never);
-    await store.leave(other.entry, never);
+    await open('two').leases.acquire('job', { wait: 'none' });
     await clock.advance(334);
-    assert.equal(hold.isHeld(), false);
-    assert.throws(() => other.throwIfLost(), LeaseLostError);
-    assert.equal(other.signal.aborted, true);
+    assert.deepEqual([hold.isHeld(), hold.signal.aborted], [false, true]);
+    assert.equal(reasonOf(hold.signal), 'gone');
+    assert.deepEqual(heard, ['gone', true]);
+    assert.throws(() => hold.throwIfLost(), LeaseLostError);
+    assert.equal(cause, 'not known');
     await clock.advance(250);
-    assert.equal(reasonOf(hold.signal), 'revoked');
+    assert.equal(cause, 'gone');
+    assert.deepEqual(heard, ['gone', true]);
+  });
+
+  test('#13: of what was released there is no loss, and nobody waits for one', async () => {
+    const { open } = leaseWorld();
+    const hold = await open('one').leases.acquire('job');
+    await hold.release();
+    assert.equal(await hold.lost, undefined);
+    assert.equal(hold.signal.aborted, false);
   });
 
   test('#78, #31: who waits through an outage comes to hold after it', async () => {

@@ -68,6 +68,81 @@ describe('disposing of a manager', () => {
     assert.equal(clock.timerCount, 0);
   });
 
+  test('is told to who waits, watches, asks or has joined when all has been released, and not before', async () => {
+    const { clock, open, line, sleep } = leaseWorld();
+    await open('other').leases.acquire('busy', { ttlMs: 60_000 });
+    const { leases, way } = open('one');
+    await leases.acquire('plain');
+    const membership = await leases.membership('group');
+    const told: string[] = [];
+    const tell = (what: string) => async (error: unknown) => {
+      assert.ok(error instanceof ClosedError, String(error));
+      told.push(`${what}, ${(await line('plain')).length} held`);
+    };
+    const read = async (values: AsyncIterable<unknown>): Promise<void> => {
+      for await (const _ of values) continue;
+    };
+    void leases.acquire('busy').catch(tell('wait'));
+    void read(leases.watch('busy')).catch(tell('watch'));
+    void read(membership.watch()).catch(tell('membership'));
+    void leases
+      .withLease('work', {}, async (hold) => {
+        await new Promise((_, reject) => hold.signal.addEventListener('abort', () => reject(hold.signal.reason)));
+      })
+      .catch(tell('work'));
+    void leases
+      .election('main')
+      .run(() => read(leases.watch('busy')))
+      .catch(tell('run'));
+    await clock.advance(0);
+    way.hooks.leave = async (pass) => {
+      await sleep(100);
+      return await pass();
+    };
+    const disposing = leases[Symbol.asyncDispose]().then(() => told.push('disposed'));
+    void leases.inspect('busy').catch(tell('question'));
+    void leases.tryAcquire('busy').catch(tell('try'));
+    assert.throws(() => leases.requestLease('busy'), ClosedError);
+    await clock.advance(99);
+    assert.deepEqual(told, []);
+    await clock.advance(1_000);
+    await disposing;
+    const last = ['membership', 'question', 'run', 'try', 'wait', 'watch', 'work'].map((what) => `${what}, 0 held`);
+    assert.deepEqual(new Set(told), new Set(['disposed', ...last]));
+    assert.equal(told.length, last.length + 1);
+  });
+
+  test('is told at once to what a work under a lease waits for, since it waits for that work', async () => {
+    const { clock, open } = leaseWorld();
+    await open('other').leases.acquire('busy', { ttlMs: 60_000 });
+    const { leases } = open('one');
+    const outcomes = [
+      leases.withLease('waits', {}, async () => await leases.acquire('busy')),
+      leases.withLease('inner', {}, async () => {
+        return await leases.withLease('innermost', {}, async () => await leases.acquire('busy'));
+      }),
+      leases.election('reads').run(async () => {
+        for await (const _ of leases.watch('busy')) continue;
+      }),
+    ].map((work) => assert.rejects(work as Promise<unknown>, ClosedError));
+    await clock.advance(0);
+    const disposing = leases[Symbol.asyncDispose]();
+    // No time passes from here on.
+    await disposing;
+    await Promise.all(outcomes);
+  });
+
+  test('may be asked for again by whoever is told to stop', async () => {
+    const { open } = leaseWorld();
+    const { leases } = open('one');
+    const hold = await leases.acquire('job');
+    let again: Promise<void> | undefined;
+    hold.signal.addEventListener('abort', () => (again = leases[Symbol.asyncDispose]() as Promise<void>));
+    await leases[Symbol.asyncDispose]();
+    assert.ok(again !== undefined);
+    await again;
+  });
+
   test('work that releases its lease by itself has ended well', async () => {
     const { open } = leaseWorld();
     const { leases } = open('one');

@@ -15,11 +15,21 @@ export async function openBackend(spec, ttlMs) {
       const { default: pg } = await import('pg');
       const { postgresBackend } = await import('tenure/postgres');
       const timeouts = { connectionTimeoutMillis: 1000, query_timeout: 1000 };
-      const pool = new pg.Pool({ connectionString: spec.address, max: 2, ...timeouts });
+      const pool = new pg.Pool({
+        connectionString: spec.address,
+        max: 2,
+        allowExitOnIdle: spec.allowExitOnIdle ?? false,
+        ...timeouts,
+      });
       // A pool whose connection breaks tells so by an event, which must not end the process.
       pool.on('error', () => undefined);
       const connect = () => new pg.Client({ connectionString: spec.address, ...timeouts });
-      const backend = postgresBackend({ pool, pollIntervalMs: 500, ...(spec.listens ? { listen: connect } : {}) });
+      const backend = postgresBackend({
+        pool,
+        pollIntervalMs: 500,
+        schema: spec.schema ?? 'public',
+        ...(spec.listens ? { listen: connect } : {}),
+      });
       return { backend, end: () => backend.close().then(() => pool.end()) };
     }
     case 'mysql': {

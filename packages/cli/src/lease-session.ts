@@ -3,7 +3,6 @@ import { type EtcdClient, etcdBackend } from 'tenure/etcd';
 import { CliError } from './cli-error.ts';
 import { parseDurationMs } from './duration.ts';
 
-const aliveMs = 60_000;
 export const ttlDefault = '30s';
 
 /** Runs `work` with the library's leases in the servers of `client`, and releases what is left of them. */
@@ -12,14 +11,8 @@ export async function withLeases<T>(
   options: { readonly ttlMs?: number },
   work: (leases: LeaseManager) => Promise<T>,
 ): Promise<T> {
-  // The library's timers keep no process alive, not even one that waits for its turn while no server answers.
-  const alive = setInterval(() => undefined, aliveMs);
-  try {
-    await using leases = createLeaseManager({ backend: etcdBackend({ client }), ...options });
-    return await work(leases);
-  } finally {
-    clearInterval(alive);
-  }
+  await using leases = createLeaseManager({ backend: etcdBackend({ client }), ...options });
+  return await work(leases);
 }
 
 /** What stands behind `--ttl`. Throws CliError `usage`. */

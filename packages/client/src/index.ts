@@ -33,6 +33,7 @@ export type { AcquireOptions, WaitMode } from './leases/acquire-options.ts';
 export type { Hold, ReleaseOptions } from './leases/hold.ts';
 export type { LeaseHandle } from './leases/lease-handle.ts';
 export type { LeaseInfo } from './leases/lease-info.ts';
+export type { ReleaseSignal } from './leases/release-signals.ts';
 export type { LeaseListener } from './leases/lease-listener.ts';
 export type { WatchOptions } from './leases/lease-watch.ts';
 export type { ReadWriteLock } from './locks/read-write-lock.ts';

@@ -15,8 +15,9 @@ import type { LeaseListener } from './leases/lease-listener.ts';
 import { watchLease } from './leases/lease-watch.ts';
 import type { WatchOptions } from './leases/lease-watch.ts';
 import type { LineSpot } from './leases/line-seeker.ts';
+import { checkReleaseSignals, closeOnSignals } from './leases/release-signals.ts';
+import type { ReleaseSignal } from './leases/release-signals.ts';
 import { SharedLease } from './leases/shared-lease.ts';
-import { onSigterm } from './leases/sigterm.ts';
 import { readWriteLock } from './locks/read-write-lock.ts';
 import type { ReadWriteLock } from './locks/read-write-lock.ts';
 import { semaphore } from './locks/semaphore.ts';
@@ -24,6 +25,7 @@ import type { Semaphore } from './locks/semaphore.ts';
 import { joinMembership } from './membership/line-membership.ts';
 import type { Membership, MembershipOptions } from './membership/membership.ts';
 import type { Clock } from './time/clock.ts';
+import { ProcessRef } from './time/process-ref.ts';
 import { systemClock } from './time/system-clock.ts';
 
 const ttlDefaultMs = 30_000;
@@ -36,18 +38,25 @@ export interface LeaseManagerOptions {
   /** How long a lease lasts after its last renewal, unless something else is asked for; by default 30 seconds. */
   readonly ttlMs?: number;
   readonly clock?: Clock;
+  /**
+   * By default what is going on keeps the process alive: a hold, a wait, an election that runs, somebody who waits for
+   * the next value of a watch, a membership. With true nothing does, and a process that has nothing else to do ends
+   * with its leases held. A clock other than `systemClock` makes it true unless it is given.
+   */
+  readonly unref?: boolean;
   /** False in a passive region: handles of `requestLease` should not hold then, and acquire nothing. To throw is no. */
   readonly eligible?: () => boolean;
   /**
-   * On SIGTERM the manager is disposed of. Then the process ends by the signal as it would have, unless the program
-   * listens for SIGTERM too.
+   * At the first of these signals the manager is disposed of, within 20 seconds. Then the process ends by the signal
+   * as it would have, unless the program listens for it too; who waits learns of it only after that. A second signal
+   * ends the process at once. None by default.
    */
-  readonly releaseOnSigterm?: boolean;
+  readonly releaseOn?: readonly ReleaseSignal[];
 }
 
 /**
- * Leases of one process. Disposing of it tells who waits that it is closed, tells who works under a lease to stop,
- * waits a while for what runs in `withLease`, and releases everything. Afterwards every call fails with a ClosedError.
+ * Leases of one process. Disposing of it tells who works under a lease to stop, waits a while for what runs in
+ * `withLease`, and releases everything. Only then is a ClosedError told to who waits; every later call fails with one.
  */
 export interface LeaseManager extends AsyncDisposable {
   readonly holder: string;
@@ -96,22 +105,23 @@ class BackedLeaseManager implements LeaseManager {
   readonly #keeper: LeaseKeeper;
   readonly #eligible: () => boolean;
   readonly #shared = new Map<string, SharedLease>();
-  readonly #ignoreSigterm: () => void;
+  readonly #ignoreSignals: () => void;
 
   constructor(options: LeaseManagerOptions) {
-    const { backend, holder = defaultHolder(), ttlMs = ttlDefaultMs, clock = systemClock } = options;
+    const { backend, holder = defaultHolder(), ttlMs = ttlDefaultMs, clock = systemClock, releaseOn = [] } = options;
     if (typeof holder !== 'string' || holder === '')
       throw new UsageError('a holder must be a string, not an empty one');
     checkTtl(ttlMs, backend.limits);
+    checkReleaseSignals(releaseOn);
     this.holder = holder;
     this.#eligible = options.eligible ?? (() => true);
-    this.#keeper = new LeaseKeeper({ backend, clock, holder, ttlMs });
-    const isAsked = options.releaseOnSigterm ?? false;
-    this.#ignoreSigterm = isAsked ? onSigterm(() => this.#keeper.close()) : () => {};
+    const processRef = new ProcessRef({ unref: options.unref ?? clock !== systemClock });
+    this.#keeper = new LeaseKeeper({ backend, clock, holder, ttlMs, processRef });
+    this.#ignoreSignals = closeOnSignals(releaseOn, (onReleased) => this.#keeper.close(onReleased));
   }
 
   requestLease(name: string): LeaseHandle {
-    this.#keeper.closed.throwIfAborted();
+    this.#keeper.throwIfClosing();
     const known = this.#shared.get(name);
     if (known !== undefined) return known;
     const shared = new SharedLease(this.#keeper, this.#spot(name), this.#eligible);
@@ -137,26 +147,28 @@ class BackedLeaseManager implements LeaseManager {
 
   watch(name: string, options: WatchOptions = {}): AsyncIterable<LeaseInfo | null> {
     const spot = this.#spot(name);
-    return endable(options.signal, (signal) => watchLease(this.#keeper, spot, { signal }));
+    return endable({ signal: options.signal, processRef: this.#keeper.processRef }, (signal) =>
+      watchLease(this.#keeper, spot, { signal }),
+    );
   }
 
   election(name: string, options: ElectionOptions = {}): Election {
-    this.#keeper.closed.throwIfAborted();
+    this.#keeper.throwIfClosing();
     return createElection(this.#keeper, name, options);
   }
 
   readWriteLock(name: string): ReadWriteLock {
-    this.#keeper.closed.throwIfAborted();
+    this.#keeper.throwIfClosing();
     return readWriteLock(this.#keeper, name);
   }
 
   semaphore(name: string, permits: number): Semaphore {
-    this.#keeper.closed.throwIfAborted();
+    this.#keeper.throwIfClosing();
     return semaphore(this.#keeper, name, permits);
   }
 
   async membership(group: string, options: MembershipOptions = {}): Promise<Membership> {
-    this.#keeper.closed.throwIfAborted();
+    await this.#keeper.whileOpen();
     return await joinMembership(this.#keeper, group, options);
   }
 
@@ -165,8 +177,7 @@ class BackedLeaseManager implements LeaseManager {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#keeper.close();
-    this.#ignoreSigterm();
+    await this.#keeper.close(this.#ignoreSignals);
   }
 
   /** Throws a UsageError if there can be no such name. */

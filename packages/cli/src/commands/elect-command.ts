@@ -74,7 +74,7 @@ async function lead(election: Election, value: string, { output, wait, stopped }
       if (ending.aborted) resolve();
     }
   });
-  if (!leadership.isHeld()) throw signal.reason;
+  if (!leadership.isHeld()) throw (await leadership.lost) ?? signal.reason;
   await leadership.resign();
 }
 

@@ -96,8 +96,8 @@ async function untilEnd(hold: Hold, running: LeasedProcess, { name, options, con
   hold.signal.removeEventListener('abort', lost);
   // It looks at the clock: this process may have stood still.
   if (!hold.isHeld()) {
-    const { reason } = hold.signal;
-    throw new CliError('lost', reason instanceof Error ? reason.message : `the lease ${name} was lost`);
+    const loss = await hold.lost;
+    throw new CliError('lost', loss?.message ?? `the lease ${name} was lost`);
   }
   await hold.release().catch((error: unknown) => {
     context.note(`${name} could not be released, and ends by itself: ${String(error)}`);

@@ -82,8 +82,8 @@ describe('an election', () => {
     const running = election.run(
       async (leadership, signal) => {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-        const { reason } = leadership.signal;
-        terms.push(reason instanceof LeaseLostError ? `lost: ${reason.reason}` : 'told to stop');
+        const loss = signal.reason instanceof LeaseLostError ? await leadership.lost : undefined;
+        terms.push(loss === undefined ? 'told to stop' : `lost: ${loss.reason}`);
         return terms.length;
       },
       { signal: stop.signal },

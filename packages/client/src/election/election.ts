@@ -90,7 +90,7 @@ class LineElection implements Election {
   }
 
   async campaign(value: string, options: CampaignOptions = {}): Promise<Leadership> {
-    const { hold, leadership } = await this.#campaign(value, options);
+    const { hold, leadership } = await this.#keeper.processRef.during(() => this.#campaign(value, options));
     const { eligible } = this.#options;
     if (eligible !== undefined) {
       // The caller works by it, and nobody knows when that has ended: so it is lost, and its entry stays until then.
@@ -107,10 +107,19 @@ class LineElection implements Election {
   }
 
   observe(options: WatchOptions = {}): AsyncIterable<Leader | null> {
-    return endable(options.signal, (signal) => this.#observe(signal));
+    const { processRef } = this.#keeper;
+    return endable({ signal: options.signal, processRef }, (signal) => this.#observe(signal));
   }
 
   async run<T>(work: (leadership: Leadership, signal: Signal) => Promise<T> | T, options: RunOptions = {}): Promise<T> {
+    try {
+      return await this.#keeper.processRef.during(() => this.#run(work, options));
+    } finally {
+      await this.#keeper.settled();
+    }
+  }
+
+  async #run<T>(work: (leadership: Leadership, signal: Signal) => Promise<T> | T, options: RunOptions): Promise<T> {
     const { value = this.#keeper.holder, signal } = options;
     const stopped = signal === undefined ? this.#keeper.closed : AbortSignal.any([signal, this.#keeper.closed]);
     for (;;) {

@@ -1,4 +1,5 @@
 import type { EntryKey } from '../backend/lease-backend.ts';
+import type { LeaseLostError } from '../errors/lease-lost-error.ts';
 import type { Hold, ReleaseOptions } from '../leases/hold.ts';
 import type { LeaseHold } from '../leases/lease-hold.ts';
 import type { LeaseKeeper } from '../leases/lease-keeper.ts';
@@ -55,6 +56,10 @@ export class ElectedLeadership implements Leadership {
 
   get value(): string {
     return this.#value;
+  }
+
+  get lost(): Promise<LeaseLostError | undefined> {
+    return this.#hold.lost;
   }
 
   isHeld(): boolean {

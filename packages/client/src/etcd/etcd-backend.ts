@@ -303,7 +303,7 @@ class EtcdBackend implements EtcdLeaseBackend {
     while (!stop.signal.aborted) {
       try {
         const range = { prefix: this.#keys.line(name) };
-        for await (const _ of this.#client.watch(range, { signal: stop.signal })) {
+        for await (const _ of this.#client.watch(range, { signal: stop.signal, unref: true })) {
           if (!stop.signal.aborted) onChange();
         }
         return;

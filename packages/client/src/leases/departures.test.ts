@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { ProcessRef } from '../time/process-ref.ts';
 import { Departures } from './departures.ts';
 
 const { signal } = new AbortController();
@@ -30,7 +31,7 @@ function world(): World {
   const claim = (id: string): Claim => ({ ...fixed, name: 'job', id });
   return {
     clock,
-    departures: new Departures({ backend: counting, clock }),
+    departures: new Departures({ backend: counting, clock, processRef: new ProcessRef({ unref: true }) }),
     enter: async (id) => (await backend.enter(claim(id), { onlyIfHolds: false, signal })).ticket,
     ids: async () => (await backend.list('job', signal)).map(({ id }) => id),
     calls: () => calls,

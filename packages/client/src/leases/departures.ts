@@ -1,6 +1,7 @@
 import type { EntryKey, LeaseBackend } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import type { Clock } from '../time/clock.ts';
+import type { ProcessRef } from '../time/process-ref.ts';
 import { attempt } from './attempt.ts';
 
 const leaveLimitMs = 5_000;
@@ -11,12 +12,14 @@ const firstDelayMs = 200;
 interface DeparturesOptions {
   readonly backend: LeaseBackend;
   readonly clock: Clock;
+  readonly processRef: ProcessRef;
 }
 
 /** Takes entries out of their lines, in the background where nobody waits for it. */
 export class Departures {
   readonly #backend: LeaseBackend;
   readonly #clock: Clock;
+  readonly #processRef: ProcessRef;
   readonly #underWay = new Set<Promise<void>>();
   #isEnding = false;
   /** Ends every wait between two attempts. */
@@ -25,12 +28,13 @@ export class Departures {
   constructor(options: DeparturesOptions) {
     this.#backend = options.backend;
     this.#clock = options.clock;
+    this.#processRef = options.processRef;
   }
 
   /** Whether the entry was there. If that fails it rejects with a BackendError, and goes on in the background. */
   async leave(entry: EntryKey): Promise<boolean> {
     try {
-      return await this.#attempt(entry);
+      return await this.#firstAttempt(entry);
     } catch (error) {
       if (isWorthAnother(error)) this.#track(this.#retry(entry));
       throw error;
@@ -50,6 +54,11 @@ export class Departures {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
+  /** Others would wait for the entry's whole life, so the process stays for this one; not for those that follow it. */
+  #firstAttempt(entry: EntryKey): Promise<boolean> {
+    return this.#processRef.during(() => this.#attempt(entry));
+  }
+
   #attempt(entry: EntryKey): Promise<boolean> {
     const options = { clock: this.#clock, backend: this.#backend.kind, limitMs: leaveLimitMs };
     return attempt(options, (signal) => this.#backend.leave(entry, signal));
@@ -58,7 +67,7 @@ export class Departures {
   /** Its `enter` may still be under way and have its effect after a leave that found nothing: so that is no end yet. */
   async #leaveUnknown(entry: EntryKey): Promise<void> {
     try {
-      if (await this.#attempt(entry)) return;
+      if (await this.#firstAttempt(entry)) return;
     } catch (error) {
       if (!isWorthAnother(error)) return;
     }

@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import { createLeaseManager } from '../lease-manager.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { ProcessRef } from '../time/process-ref.ts';
 import { endable } from './endable.ts';
 
 describe('what can be watched', () => {
@@ -41,7 +42,11 @@ describe('what can be watched', () => {
 
   test('throws what ends it, and the reason of the signal', async () => {
     const stop = new AbortController();
-    const values = endable(stop.signal, async function* (ending): AsyncGenerator<number, never> {
+    const processRef = new ProcessRef({ unref: true });
+    const values = endable({ signal: stop.signal, processRef }, async function* (ending): AsyncGenerator<
+      number,
+      never
+    > {
       yield 1;
       yield 2;
       ending.throwIfAborted();
@@ -51,7 +56,7 @@ describe('what can be watched', () => {
     assert.deepEqual(await values.next(), { done: false, value: 2 });
     stop.abort(new Error('enough'));
     await assert.rejects(values.next(), /^Error: enough$/);
-    const others = endable(undefined, async function* (): AsyncGenerator<number, never> {
+    const others = endable({ signal: undefined, processRef }, async function* (): AsyncGenerator<number, never> {
       yield 1;
       throw new RangeError('of its own');
     });

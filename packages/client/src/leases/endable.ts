@@ -1,5 +1,12 @@
 import { onAbort } from '../time/on-abort.ts';
+import type { ProcessRef } from '../time/process-ref.ts';
 import type { Signal } from '../time/signal.ts';
+
+interface EndableOptions {
+  readonly signal: Signal | undefined;
+  /** Kept alive while somebody waits for the next value. */
+  readonly processRef: ProcessRef;
+}
 
 /**
  * What the generator gives, as an iterable that can be ended at any moment. A generator takes up `return` only when
@@ -7,7 +14,7 @@ import type { Signal } from '../time/signal.ts';
  * Here `return` aborts the signal that the generator reads by, and who waits is told that it is done.
  */
 export function endable<T>(
-  signal: Signal | undefined,
+  { signal, processRef }: EndableOptions,
   begin: (ending: Signal) => AsyncGenerator<T, never>,
 ): AsyncIterableIterator<T> {
   const ended = new AbortController();
@@ -25,7 +32,7 @@ export function endable<T>(
       // One that listens keeps it: a signal made of it would not, and one by a timer would be gone before its time.
       if (signal !== undefined && !isReturned) forget ??= onAbort(signal, () => ended.abort(signal.reason));
       try {
-        return await values.next();
+        return await processRef.during(() => values.next());
       } catch (error) {
         end();
         if (isReturned) return done;

@@ -1,4 +1,5 @@
 import type { EntryKey } from '../backend/lease-backend.ts';
+import type { LeaseLostError } from '../errors/lease-lost-error.ts';
 import type { Signal } from '../time/signal.ts';
 
 export interface ReleaseOptions {
@@ -27,11 +28,18 @@ export interface Hold extends AsyncDisposable {
   /**
    * Aborts with a LeaseLostError when the hold is lost, before anybody else can be granted; and with a ClosedError
    * when the manager is disposed of while it is held. It does not abort by a `release` that gives no reason for that.
+   * It does not wait to learn why: when the entry was found to be gone the reason of the error is `gone`.
    */
   readonly signal: Signal;
+  /**
+   * The loss with its cause, once that is known: mostly at once, and within 250 ms where `signal` says `gone` and the
+   * line is read to tell `stolen` from `revoked`. Undefined when it was released. Pending while it is held, and never
+   * rejects.
+   */
+  readonly lost: Promise<LeaseLostError | undefined>;
   /** Without I/O. Looks at both clocks, so it is right also when no timer could run for a while. */
   isHeld(): boolean;
-  /** Throws the LeaseLostError when it was lost, a ClosedError when it was released. */
+  /** Throws the LeaseLostError when it was lost, as far as it is known, and a ClosedError when it was released. */
   throwIfLost(): void;
   /**
    * Renews it now. Throws a LeaseLostError when it is lost, a BackendError when it could not be renewed and is still

@@ -57,9 +57,14 @@ export class LeaseEvents {
     this.#tell('release-failed', hold, { error });
   }
 
+  /** At once, for whoever must stop. */
   lost(hold: Hold, error: LeaseLostError): void {
-    this.#tell('lost', hold, { error });
     this.#each(hold, (listener) => listener.afterLoss?.(hold, error));
+  }
+
+  /** The same loss, once its cause is known. */
+  explained(hold: Hold, error: LeaseLostError): void {
+    this.#tell('lost', hold, { error });
   }
 
   waiting(name: string, holder: string): void {

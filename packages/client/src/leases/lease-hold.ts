@@ -5,6 +5,7 @@ import { LeaseLostError } from '../errors/lease-lost-error.ts';
 import type { LossReason } from '../errors/lease-lost-error.ts';
 import type { Clock } from '../time/clock.ts';
 import type { ElapsedTime } from '../time/elapsed-time.ts';
+import type { ProcessRef } from '../time/process-ref.ts';
 import type { Signal } from '../time/signal.ts';
 import { attempt } from './attempt.ts';
 import type { Departures } from './departures.ts';
@@ -16,7 +17,7 @@ import type { Renewer } from './renewer.ts';
 
 /** A deadline that is noticed so late, or later, is proof that the process did not run. */
 const stallMs = 250;
-/** How long to ask who took it away before the signal aborts without knowing that. */
+/** How long to ask who took it away. */
 const inquestLimitMs = 250;
 const keepLimitMs = 5_000;
 
@@ -32,15 +33,15 @@ export interface LeaseHoldOptions {
   readonly place: LinePlace;
   readonly isAutomatic: boolean;
   readonly holdAtLeastMs: number;
+  readonly processRef: ProcessRef;
+  /** Resolves at once, or while the manager is being disposed of when all has been released. */
+  readonly settled: () => Promise<void>;
   /** Called once, when it is neither held nor being released any more. */
   readonly onEnd: (hold: LeaseHold) => void;
 }
 
-/**
- * `held` is what it says. `gone` is held no more, though who took it is still being asked. `lost` has aborted.
- * `released` was given up by its holder: what becomes of the entry then is no loss.
- */
-type HoldState = 'held' | 'gone' | 'lost' | 'released';
+/** `released` was given up by its holder: what becomes of the entry then is no loss. */
+type HoldState = 'held' | 'lost' | 'released';
 
 /** The one implementation of a hold, of every kind of line. */
 export class LeaseHold implements Hold, PlaceObserver {
@@ -54,10 +55,12 @@ export class LeaseHold implements Hold, PlaceObserver {
   readonly #acquiredAtMs: number;
   readonly #controller = new AbortController();
   readonly #onEnded: (() => void)[] = [];
+  readonly #unref: () => void;
+  readonly lost: Promise<LeaseLostError | undefined>;
+  #resolveLost: (loss: LeaseLostError | undefined) => void = () => {};
   #state: HoldState = 'held';
   #loss: LeaseLostError | undefined;
   #hasEnded = false;
-  #inquest: Promise<void> | undefined;
   #releasing: Promise<boolean> | undefined;
 
   constructor(options: LeaseHoldOptions) {
@@ -70,6 +73,8 @@ export class LeaseHold implements Hold, PlaceObserver {
     this.ttlMs = place.ttlMs;
     this.entry = place.entry;
     this.#acquiredAtMs = options.clock.now().monotonicMs;
+    this.lost = new Promise((resolve) => (this.#resolveLost = resolve));
+    this.#unref = options.processRef.take();
     place.holdBy(this, options);
     options.renewer.hold(place, place.enteredAtMs);
   }
@@ -83,10 +88,9 @@ export class LeaseHold implements Hold, PlaceObserver {
     return this.#state === 'held';
   }
 
-  /** Why it was lost, if it was. To ask for it settles that, without knowing more about who took it. */
+  /** Why it was lost, if it was, as far as that is known by now. */
   get loss(): LeaseLostError | undefined {
     this.deadlineDue();
-    if (this.#state === 'gone') this.lose('revoked');
     return this.#loss;
   }
 
@@ -103,7 +107,8 @@ export class LeaseHold implements Hold, PlaceObserver {
   async renew(): Promise<void> {
     this.throwIfLost();
     const outcome = await this.#options.renewer.renewNow(this.#place);
-    if (this.#state === 'gone') await this.#inquest;
+    // Whoever asked waits anyway, and hears who has it now.
+    if (!this.isHeld()) await this.lost;
     this.throwIfLost();
     if (outcome.kind === 'failed') throw outcome.error;
   }
@@ -121,6 +126,8 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => {});
+    // What follows may be the end of the process, by an error that the signal of this hold has brought about.
+    await this.#options.settled();
   }
 
   /** The manager is being disposed of: whoever works under this hold must stop. */
@@ -130,12 +137,15 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   /** Ends it without a release, at once. Nothing is taken out of the line, since the work may still be going on. */
   lose(reason: LossReason, options?: { readonly cause?: unknown }): void {
-    if (this.#state === 'lost' || this.#state === 'released') return;
+    if (this.#state !== 'held') return;
     this.#state = 'lost';
-    this.#loss = new LeaseLostError(this.name, reason, options);
+    const loss = new LeaseLostError(this.name, reason, options);
+    this.#loss = loss;
     this.#options.renewer.remove(this.#place);
-    this.#controller.abort(this.#loss);
-    this.#options.events.lost(this, this.#loss);
+    this.#controller.abort(loss);
+    this.#options.events.lost(this, loss);
+    if (reason === 'gone') void this.#findOut().then((found) => this.#explain(found));
+    else this.#explain(loss);
     this.#end();
   }
 
@@ -164,22 +174,31 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   gone(): void {
     this.deadlineDue();
-    if (this.#state !== 'held') return;
-    this.#state = 'gone';
-    this.#inquest = this.#findOut().then((reason) => this.lose(reason));
+    this.lose('gone');
   }
 
-  /** Who has it now. It is told at once that it is not held, and the signal waits for this for a moment only. */
-  async #findOut(): Promise<LossReason> {
-    const { backend, clock, spot } = this.#options;
+  /** The loss with its cause, for people: whoever works under the hold has been told to stop before. */
+  #explain(loss: LeaseLostError): void {
+    this.#loss = loss;
+    this.#options.events.explained(this, loss);
+    this.#resolveLost(loss);
+  }
+
+  /** Who has it now. */
+  async #findOut(): Promise<LeaseLostError> {
+    const { backend, clock, spot, processRef } = this.#options;
+    let reason: LossReason = 'gone';
     try {
       const options = { clock, backend: backend.kind, limitMs: inquestLimitMs };
-      const line = await attempt(options, (signal) => backend.list(this.entry.name, signal));
+      const line = await processRef.during(() => {
+        return attempt(options, (signal) => backend.list(this.entry.name, signal));
+      });
       const others = line.map((entry) => ({ ...entry, ticket: 0n }));
-      return standing(others, { ...spot, ticket: 1n }).holds ? 'revoked' : 'stolen';
+      reason = standing(others, { ...spot, ticket: 1n }).holds ? 'revoked' : 'stolen';
     } catch {
-      return 'revoked';
+      // Nobody knows, and that it is gone is true in any case.
     }
+    return new LeaseLostError(this.name, reason);
   }
 
   async #release(options: ReleaseOptions): Promise<boolean> {
@@ -206,6 +225,8 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   #end(): void {
     this.#hasEnded = true;
+    this.#unref();
+    if (this.#state === 'released') this.#resolveLost(undefined);
     this.#options.onEnd(this);
     for (const callback of this.#onEnded.splice(0)) callback();
   }

@@ -9,6 +9,6 @@ export interface LeaseListener {
   afterAcquire?(hold: Hold): void;
   /** It is still held. */
   beforeRelease?(hold: Hold): void;
-  /** Its signal has aborted already. */
+  /** Its signal has aborted already, with the same error; `hold.lost` tells the cause once it is known. */
   afterLoss?(hold: Hold, error: LeaseLostError): void;
 }

@@ -57,7 +57,7 @@ export class SharedLease implements LeaseHandle {
       // One that is just being released would stand in the way of the next.
       const released = this.#hold?.releasing?.then(ignore, ignore);
       if (released !== undefined) await (signal === undefined ? released : abortable(released, signal));
-      this.#keeper.closed.throwIfAborted();
+      await this.#keeper.whileOpen();
       signal?.throwIfAborted();
       const held = this.hold;
       if (held !== undefined) return held;

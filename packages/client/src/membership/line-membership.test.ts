@@ -10,6 +10,7 @@ import type { LeaseManager } from '../lease-manager.ts';
 import { LeaseKeeper } from '../leases/lease-keeper.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { ProcessRef } from '../time/process-ref.ts';
 import { FakeLeaseManager } from '../testing/fake-lease-manager.ts';
 import { joinMembership } from './line-membership.ts';
 import type { Changes } from './snapshot.ts';
@@ -148,14 +149,20 @@ describe('membership', () => {
 
   test('leaves nothing with the manager that outlives it', async () => {
     const { clock, backend } = world();
-    const keeper = new LeaseKeeper({ backend, clock, holder: 'one', ttlMs });
+    const keeper = new LeaseKeeper({
+      backend,
+      clock,
+      holder: 'one',
+      ttlMs,
+      processRef: new ProcessRef({ unref: true }),
+    });
     const listeners = (): number => getEventListeners(keeper.closed, 'abort').length;
     const before = listeners();
     const membership = await joinMembership(keeper, 'group');
     assert.ok(listeners() > before);
     await membership[Symbol.asyncDispose]();
     assert.equal(listeners(), before);
-    await keeper.close();
+    await keeper.close(() => {});
   });
 
   test('ends its watches with the manager, and by their signal', async () => {

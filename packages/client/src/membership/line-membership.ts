@@ -88,7 +88,7 @@ class LineMembership implements Membership {
       // Who enters nothing learns by reading that there is nothing to be reached.
       else await abortable(this.#keeper.list(this.#spot), this.#closed.signal);
       const ready = new Promise<void>((resolve) => this.#watchers.add(resolve));
-      this.#running = Promise.all([this.#stay(), this.#follow()]);
+      this.#running = this.#keeper.processRef.during(() => Promise.all([this.#stay(), this.#follow()]));
       if (this.#snapshot === undefined) await ready;
       this.#closed.signal.throwIfAborted();
     } catch (error) {
@@ -111,7 +111,8 @@ class LineMembership implements Membership {
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<Changes> {
-    return endable(options.signal, (signal) => this.#watch(signal));
+    const { processRef } = this.#keeper;
+    return endable({ signal: options.signal, processRef }, (signal) => this.#watch(signal));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -8,6 +8,7 @@ import { rendezvousOwner } from '../membership/rendezvous.ts';
 import { changesBetween } from '../membership/snapshot.ts';
 import type { Changes, Snapshot } from '../membership/snapshot.ts';
 import { onAbort } from '../time/on-abort.ts';
+import { ProcessRef } from '../time/process-ref.ts';
 import type { Signal } from '../time/signal.ts';
 
 /** A group whose members a test names, and who owns what. What is set is seen at once. */
@@ -49,7 +50,8 @@ export class FakeMembership implements Membership {
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<Changes> {
-    return endable(options.signal, (signal) => this.#watch(signal));
+    const processRef = new ProcessRef({ unref: true });
+    return endable({ signal: options.signal, processRef }, (signal) => this.#watch(signal));
   }
 
   owner(resource: string): Member {

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { describe, test } from 'vitest';
+import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
 import { EtcdError } from '../etcd-error.ts';
 import { KeepAliveStream } from './keep-alive-stream.ts';
@@ -33,6 +34,7 @@ class Call extends Duplex {
 function connected(): { renewals: KeepAliveStream; calls: Call[] } {
   const calls: Call[] = [];
   const connection = {
+    processRef: new ProcessRef({ unref: true }),
     stream: async () => {
       const call = new Call();
       calls.push(call);

@@ -13,7 +13,7 @@ interface Waiting {
 
 const { leaseKeepAlive } = etcdserverpb.Lease.method;
 const path = '/etcdserverpb.Lease/LeaseKeepAlive';
-/** A stream that nobody renewed on for so long is closed: an open one would keep the process alive. */
+/** A stream that nobody renewed on for so long is closed, so that the server has not to keep it. */
 const idleMs = 30_000;
 const never = new AbortController().signal;
 
@@ -35,6 +35,10 @@ export class KeepAliveStream {
   /** What the lease lives from now on, in milliseconds; 0 if it is gone. Rejects with EtcdError. */
   async renew(id: bigint, signal: Signal = never): Promise<number> {
     signal.throwIfAborted();
+    return await this.#connection.processRef.during(() => this.#renew(id, signal));
+  }
+
+  async #renew(id: bigint, signal: Signal): Promise<number> {
     const opening = (this.#opening ??= this.#open());
     const { call } = await opening;
     signal.throwIfAborted();
@@ -70,7 +74,8 @@ export class KeepAliveStream {
   }
 
   #open(): Promise<EtcdStream> {
-    const opening = this.#connection.stream(path);
+    // Between two renewals it is nothing to stay alive for.
+    const opening = this.#connection.stream(path, { unref: true });
     opening.then(
       ({ call, endpoint }) => {
         // What still arrives of a stream that was given up answers nothing that waits now.

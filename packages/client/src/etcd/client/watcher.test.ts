@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { describe, test } from 'vitest';
+import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
 import { watchRange } from './watcher.ts';
 
@@ -27,6 +28,7 @@ function connected(): { connection: EtcdConnection; calls: Call[]; abandoned: ()
   const calls: Call[] = [];
   let abandoned = 0;
   const connection = {
+    processRef: new ProcessRef({ unref: true }),
     isClosed: false,
     stream: async () => {
       const call = new Call();

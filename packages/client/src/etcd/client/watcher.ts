@@ -17,6 +17,8 @@ export interface WatchOptions {
   readonly only?: 'puts' | 'deletes';
   /** Ends the watch without an error. */
   readonly signal?: Signal;
+  /** By default a watch that is being read keeps the process alive. */
+  readonly unref?: boolean;
 }
 
 export interface WatchEvent {
@@ -52,11 +54,26 @@ export async function* watchRange(
   range: KeyRange,
   options: WatchOptions,
 ): AsyncGenerator<WatchBatch, void, undefined> {
-  const { signal } = options;
+  const { unref = false } = options;
+  // Also between two streams.
+  const release = unref ? undefined : connection.processRef.take();
+  try {
+    yield* watchUntilAborted(connection, range, { ...options, unref });
+  } finally {
+    release?.();
+  }
+}
+
+async function* watchUntilAborted(
+  connection: EtcdConnection,
+  range: KeyRange,
+  options: WatchOptions & { readonly unref: boolean },
+): AsyncGenerator<WatchBatch, void, undefined> {
+  const { signal, unref } = options;
   let nextRevision = options.fromRevision ?? 0n;
   for (let failures = 0; !connection.isClosed && !isAborted(signal);) {
     try {
-      const stream = await connection.stream(path, { hasleader: 'true' });
+      const stream = await connection.stream(path, { headers: { hasleader: 'true' }, unref });
       for await (const batch of oneStream(stream, range, { ...options, fromRevision: nextRevision })) {
         failures = 0;
         if (batch.revision >= nextRevision) nextRevision = batch.revision + 1n;

@@ -1,6 +1,8 @@
 import type * as Grpc from '@grpc/grpc-js';
 import { onAbort } from '../../time/on-abort.ts';
+import type { ProcessRef } from '../../time/process-ref.ts';
 import type { Signal } from '../../time/signal.ts';
+import { unreferenced } from './unreferenced-credentials.ts';
 
 /** A range may answer with much; a watch is cut by the server. */
 const maxAnswerBytes = 256 * 1024 * 1024;
@@ -20,23 +22,28 @@ const channelOptions: Grpc.ChannelOptions = {
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** One connection to one server. */
+interface EtcdChannelOptions {
+  readonly grpc: typeof Grpc;
+  /** host:port */
+  readonly address: string;
+  readonly credentials: Grpc.ChannelCredentials;
+  readonly serverName: string | undefined;
+  readonly processRef: ProcessRef;
+}
+
+/** One connection to one server. By itself it keeps no process alive; calls do, unless they say otherwise. */
 export class EtcdChannel {
   readonly address: string;
   readonly #grpc: typeof Grpc;
   readonly #client: Grpc.Client;
+  readonly #processRef: ProcessRef;
 
-  /** `address` is host:port. */
-  constructor(
-    grpc: typeof Grpc,
-    address: string,
-    credentials: Grpc.ChannelCredentials,
-    serverName: string | undefined,
-  ) {
+  constructor({ grpc, address, credentials, serverName, processRef }: EtcdChannelOptions) {
     this.#grpc = grpc;
+    this.#processRef = processRef;
     this.address = address;
     const named = serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName };
-    this.#client = new grpc.Client(address, credentials, { ...channelOptions, ...named });
+    this.#client = new grpc.Client(address, unreferenced(credentials), { ...channelOptions, ...named });
   }
 
   /** True once there is a connection; false when an attempt has failed, or after `timeoutMs`. */
@@ -62,7 +69,7 @@ export class EtcdChannel {
     metadata: Grpc.Metadata,
     options: { readonly timeoutMs: number; readonly signals: readonly Signal[] },
   ): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
+    const sending = new Promise<Buffer>((resolve, reject) => {
       const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
       const deadline = Date.now() + Math.max(1, options.timeoutMs);
       const call = this.#client.makeUnaryRequest(path, asIs, asIs, body, metadata, { deadline }, (error, answer) => {
@@ -72,10 +79,18 @@ export class EtcdChannel {
       });
       const stops = options.signals.map((signal) => onAbort(signal, () => call.cancel()));
     });
+    return this.#processRef.during(() => sending);
   }
 
-  stream(path: string, metadata: Grpc.Metadata): Grpc.ClientDuplexStream<Buffer, Buffer> {
-    return this.#client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+  stream(
+    path: string,
+    metadata: Grpc.Metadata,
+    options: { readonly unref: boolean },
+  ): Grpc.ClientDuplexStream<Buffer, Buffer> {
+    const call = this.#client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+    // However it ends, it does so with a status.
+    if (!options.unref) call.once('status', this.#processRef.take());
+    return call;
   }
 
   close(): void {

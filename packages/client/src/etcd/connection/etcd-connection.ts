@@ -9,6 +9,7 @@ import { EtcdChannel } from './etcd-channel.ts';
 import { etcdErrorOf, staleTokenTexts } from './etcd-error-of.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import { onAbort } from '../../time/on-abort.ts';
+import { ProcessRef } from '../../time/process-ref.ts';
 import type { Signal } from '../../time/signal.ts';
 
 /** A stream on one of the servers. */
@@ -17,6 +18,11 @@ export interface EtcdStream {
   readonly endpoint: string;
   /** Says that it ended without being asked to: what follows goes to another server, with a new token. */
   readonly abandon: () => void;
+}
+
+interface StreamOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly unref?: boolean;
 }
 
 const defaultTimeoutMs = 5000;
@@ -32,6 +38,8 @@ const never = new AbortController().signal;
  * once: what may have been done is never sent again.
  */
 export class EtcdConnection {
+  /** Each call keeps the process alive until it has ended, also while it waits for a server. */
+  readonly processRef = new ProcessRef({ unref: false });
   readonly #options: EtcdOptions;
   readonly #addresses: readonly string[];
   readonly #isSecure: boolean;
@@ -67,14 +75,22 @@ export class EtcdConnection {
     request: MessageInitShape<I>,
     signal: Signal = never,
   ): Promise<MessageShape<O>> {
-    return this.#send(method, request, performance.now() + this.#timeoutMs, signal);
+    return this.processRef.during(() => this.#send(method, request, performance.now() + this.#timeoutMs, signal));
   }
 
   /** For what may be done any number of times: goes from server to server until the time is up. */
-  async read<I extends DescMessage, O extends DescMessage>(
+  read<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
     signal: Signal = never,
+  ): Promise<MessageShape<O>> {
+    return this.processRef.during(() => this.#read(method, request, signal));
+  }
+
+  async #read<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    signal: Signal,
   ): Promise<MessageShape<O>> {
     const untilMs = performance.now() + this.#timeoutMs;
     // One server that does not answer must not take all the time.
@@ -109,8 +125,12 @@ export class EtcdConnection {
     }
   }
 
-  /** A stream to the server that answers now. Rejects with EtcdError when there is none. */
-  async stream(path: string, headers: Readonly<Record<string, string>> = {}): Promise<EtcdStream> {
+  /**
+   * A stream to the server that answers now. Rejects with EtcdError when there is none. It keeps the process alive
+   * until it ends, unless `unref` is given.
+   */
+  async stream(path: string, options: StreamOptions = {}): Promise<EtcdStream> {
+    const { headers = {}, unref = false } = options;
     const untilMs = performance.now() + this.#timeoutMs;
     const channel = await this.#ready(untilMs, never);
     const metadata = await this.#metadata(channel, untilMs - performance.now());
@@ -119,7 +139,7 @@ export class EtcdConnection {
       this.#token = undefined;
       this.#leaveServer(channel);
     };
-    return { call: channel.stream(path, metadata), endpoint: channel.address, abandon };
+    return { call: channel.stream(path, metadata, { unref }), endpoint: channel.address, abandon };
   }
 
   /** Waits, but no longer than until the client is closed or `signal` aborts. Keeps no process alive. */
@@ -188,13 +208,13 @@ export class EtcdConnection {
     });
     const { ca, cert, key, serverName } = this.#options.tls ?? {};
     const pem = (bytes: Uint8Array | undefined): Buffer | null => (bytes === undefined ? null : Buffer.from(bytes));
-    const credentials = this.#isSecure
-      ? grpc.credentials.createSsl(pem(ca), pem(key), pem(cert))
-      : grpc.credentials.createInsecure();
-    return {
-      grpc,
-      channels: this.#addresses.map((address) => new EtcdChannel(grpc, address, credentials, serverName)),
-    };
+    const channels = this.#addresses.map((address) => {
+      const credentials = this.#isSecure
+        ? grpc.credentials.createSsl(pem(ca), pem(key), pem(cert))
+        : grpc.credentials.createInsecure();
+      return new EtcdChannel({ grpc, address, credentials, serverName, processRef: this.processRef });
+    });
+    return { grpc, channels };
   }
 
   /** A server with a connection. */

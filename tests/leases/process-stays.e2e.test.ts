@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
+import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { etcdServerKinds } from '../library/etcd-servers.ts';
+import { runProgram } from './lease-program.ts';
+
+const program = new URL('active-program.mjs', import.meta.url);
+const activities = [
+  ...['hold', 'wait', 'work', 'election', 'standby', 'ineligible', 'watch', 'observe', 'membership', 'follower'],
+];
+
+interface Place {
+  readonly spec: object;
+  dispose(): Promise<void>;
+}
+
+const [, tenure] = etcdServerKinds;
+const places: Readonly<Record<string, { readonly isThere: boolean; readonly open: () => Promise<Place> }>> = {
+  memory: { isThere: true, open: async () => ({ spec: { kind: 'memory' }, dispose: async () => undefined }) },
+  SQLite: {
+    isThere: true,
+    open: async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'tenure-stays-'));
+      const spec = { kind: 'sqlite', path: join(folder, 'leases.db') };
+      return { spec, dispose: async () => rmSync(folder, { recursive: true, force: true }) };
+    },
+  },
+  PostgreSQL: {
+    isThere: hasPostgres(),
+    open: async () => {
+      const database = await PostgresDatabase.create();
+      const spec = { kind: 'postgres', address: database.url(), listens: true, allowExitOnIdle: true };
+      return { spec, dispose: () => database.dispose() };
+    },
+  },
+  "Tenure's server": {
+    isThere: true,
+    open: async () => {
+      const server = await tenure!.start();
+      return { spec: { kind: 'etcd', address: server.endpoint }, dispose: () => server.dispose() };
+    },
+  },
+};
+
+describe.concurrent.each(Object.entries(places).filter(([, { isThere }]) => isThere))(
+  'a process with leases in %s',
+  (_, kind) => {
+    let place: Place;
+    beforeAll(async () => {
+      place = await kind.open();
+    });
+    afterAll(() => place.dispose());
+
+    const run = (options: object) => runProgram(program, [JSON.stringify({ spec: place.spec, ...options })]);
+
+    test('stays for whatever is going on, and ends by itself when nothing is any more', async () => {
+      const ended = await run({});
+      assert.deepEqual([ended.errors, ended.lines, ended.code], ['', [...activities, 'all done', 'ends by itself'], 0]);
+    });
+
+    test('stays for nothing with `unref`', async () => {
+      const ended = await run({ unref: true, atOnce: true });
+      assert.deepEqual([ended.errors, ended.lines, ended.code], ['', ['all done', 'ends by itself'], 0]);
+    });
+  },
+);

@@ -1,0 +1,89 @@
+// A program that does something with leases and is told to end by a signal. Beside what it is asked for it holds a
+// lease, which nothing works under. Nothing is caught unless it is asked to.
+// Arguments: as JSON the backend, the activity, `releaseOn`, and how it deals with errors, signals and a backend.
+import { createLeaseManager } from 'tenure';
+import { openBackend } from '../library/open-backend.mjs';
+
+const { spec, activity, releaseOn, exits, listens, hangs } = JSON.parse(process.argv[2]);
+const ttlMs = 60_000;
+
+const { backend } = await openBackend(spec, ttlMs);
+await backend.migrate?.();
+const leave = backend.leave.bind(backend);
+backend.leave = async (...given) => {
+  console.log('leaving');
+  if (hangs) return await new Promise(() => {});
+  // Time in which whoever was told too early could end the process.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return await leave(...given);
+};
+const others = createLeaseManager({ backend, holder: 'other', ttlMs });
+const leases = createLeaseManager({ backend, holder: 'one', ttlMs, releaseOn });
+if (listens) {
+  process.on('SIGTERM', () => {
+    console.log('heard');
+    setInterval(() => {}, 1_000);
+  });
+}
+
+const aborted = (signal) => {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+};
+
+const activities = {
+  hold: async () => {
+    const hold = await leases.acquire('work');
+    console.log('ready');
+    await aborted(hold.signal);
+  },
+  disposed: async () => {
+    const hold = await leases.acquire('work');
+    try {
+      console.log('ready');
+      await aborted(hold.signal);
+    } finally {
+      await hold[Symbol.asyncDispose]();
+    }
+  },
+  wait: async () => {
+    await others.acquire('busy');
+    setTimeout(() => console.log('ready'), 100);
+    await leases.acquire('busy');
+  },
+  poll: async () => {
+    for (let turn = 0; ; turn++) {
+      if (turn === 5) console.log('ready');
+      await leases.inspect('work');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  },
+  work: () => leases.withLease('work', {}, async (hold) => (console.log('ready'), await aborted(hold.signal))),
+  nested: () => {
+    return leases.withLease('work', {}, async () => {
+      await others.acquire('busy');
+      console.log('ready');
+      await leases.acquire('busy');
+    });
+  },
+  election: () => leases.election('leader').run(async (_, signal) => (console.log('ready'), await aborted(signal))),
+  watch: async () => {
+    for await (const _ of leases.watch('watched')) console.log('ready');
+  },
+  membership: async () => {
+    const membership = await leases.membership('group');
+    for await (const _ of membership.watch()) console.log('ready');
+  },
+  own: async () => {
+    console.log('ready');
+    await new Promise((_, reject) => setTimeout(() => reject(new RangeError('of the program')), 50));
+  },
+};
+
+await leases.acquire('plain');
+const main = activities[activity]();
+if (exits) {
+  main.catch((error) => {
+    console.log(`caught ${error.name}`);
+    process.exit(1);
+  });
+}
