@@ -7,7 +7,7 @@ import { Pool } from 'pg';
 import type { PoolClient } from 'pg';
 import { createLeaseManager } from 'tenure';
 import type { Hold } from 'tenure';
-import { fenceClause, fenceStatements, requireGuarded } from 'tenure/guard';
+import { fenceClause, fenceStatements, migrateFences, requireGuarded } from 'tenure/guard';
 import { postgresBackend } from 'tenure/postgres';
 
 const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
@@ -49,7 +49,7 @@ async function setUp(): Promise<void> {
   await pool.query('CREATE TABLE jobs (id int PRIMARY KEY, state text NOT NULL, fence bigint NOT NULL DEFAULT 0)');
   await pool.query("INSERT INTO jobs VALUES (1, 'new')");
   await pool.query('CREATE TABLE journal (entry text NOT NULL)');
-  await pool.query(fenceStatements({ name: 'job-1', fencingToken: 0n }, { dialect: 'postgres' }).schema);
+  await migrateFences((sql) => pool.query(sql), { dialect: 'postgres' });
 }
 
 async function standsStill(): Promise<void> {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { createLeaseManager, LeaseLostError } from 'tenure';
 import type { Hold } from 'tenure';
 import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
-import { fenceClause, fenceStatements, requireGuarded } from 'tenure/guard';
+import { fenceClause, fenceStatements, migrateFences, requireGuarded } from 'tenure/guard';
 import { memoryBackend } from 'tenure/memory';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that w
 
   test('by a table of tokens, in the transaction of any writes', async () => {
     const [paused, next] = await pausedAndNext();
-    await pool.query(fenceStatements(next, { dialect: 'postgres' }).schema);
+    await migrateFences((sql) => pool.query(sql), { dialect: 'postgres' });
     const write = async (hold: Hold, state: string): Promise<void> => {
       const { ensure, check } = fenceStatements(hold, { dialect: 'postgres' });
       const client = await pool.connect();

@@ -126,10 +126,10 @@ describe('the packed packages', { timeout: timeoutMs }, () => {
     }
   });
 
-  test('the memory backend is less than 15 kB in a bundle, with the manager less than 40 kB', async () => {
+  test('the memory backend is less than 15 kB in a bundle, with the manager less than 42 kB', async () => {
     assert.ok((await bundledBytes("export * from 'tenure/memory';")) < 15_000);
     const both = "export { createLeaseManager } from 'tenure'; export { memoryBackend } from 'tenure/memory';";
-    assert.ok((await bundledBytes(both)) < 40_000);
+    assert.ok((await bundledBytes(both)) < 42_000);
   });
 
   test('errors of one installed copy are recognised by another', async () => {

@@ -22,7 +22,16 @@ describe('guards for SQL', () => {
     const { check, ensure } = fenceStatements(hold, { dialect: 'postgres', resource: "it's" });
     assert.deepEqual([check.values, ensure.values], [["it's"], ["it's"]]);
     assert.ok(check.text.includes('resource = $1') && !check.text.includes("it's"));
-    assert.equal(fenceStatements(hold, { dialect: 'mysql' }).ensure.values[0], 'nightly');
+    assert.equal(fenceStatements(hold, { dialect: 'sqlite' }).ensure.values[0], 'nightly');
+    // As digits, which no character set changes.
+    assert.deepEqual(fenceStatements(hold, { dialect: 'mysql', resource: 'ä' }).check.values, ['c3a4']);
+  });
+
+  test('what no table can keep is refused before anything is asked', () => {
+    for (const resource of ['', 'x'.repeat(513), 'ä'.repeat(257), 'a\0b', '\ud800']) {
+      assert.throws(() => fenceStatements(hold, { dialect: 'sqlite', resource }), UsageError);
+    }
+    assert.equal(fenceStatements(hold, { dialect: 'sqlite', resource: 'ä'.repeat(256) }).check.values.length, 1);
   });
 
   test('a write that changed nothing was refused', () => {

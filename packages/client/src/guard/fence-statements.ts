@@ -1,7 +1,9 @@
+import { Buffer } from 'node:buffer';
+import { UsageError } from '../errors/usage-error.ts';
 import type { Hold } from '../leases/hold.ts';
+import { defaultFencesTable, maxResourceBytes } from './fence-schema.ts';
+import type { FenceTableOptions } from './migrate-fences.ts';
 import { sqlIdentifier } from './sql-identifier.ts';
-
-export type SqlDialect = 'postgres' | 'mysql' | 'sqlite';
 
 export interface SqlStatement {
   readonly text: string;
@@ -9,8 +11,6 @@ export interface SqlStatement {
 }
 
 export interface FenceStatements {
-  /** Makes the table, once. */
-  readonly schema: string;
   /** Makes the row of the resource unless it is there. Run it before the transaction, or first in it. */
   readonly ensure: SqlStatement;
   /**
@@ -20,34 +20,46 @@ export interface FenceStatements {
   readonly check: SqlStatement;
 }
 
-export interface FenceStatementsOptions {
-  readonly dialect: SqlDialect;
-  /** What is guarded, if that is not just what the lease is named after. */
+export interface FenceStatementsOptions extends FenceTableOptions {
+  /** What is guarded, if that is not just what the lease is named after: up to 512 bytes in UTF-8. */
   readonly resource?: string;
-  readonly table?: string;
 }
 
-/** For writes to many rows, or to tables that can't have a column for the token: a table of tokens by resource. */
+/**
+ * For writes to many rows, or to tables that can't have a column for the token: a table of tokens by resource, which
+ * `migrateFences` makes. Resources are told apart by their bytes. Throws a UsageError for one that can't be kept.
+ */
 export function fenceStatements(
   hold: Pick<Hold, 'name' | 'fencingToken'>,
   options: FenceStatementsOptions,
 ): FenceStatements {
-  const table = sqlIdentifier(options.table ?? 'tenure_fences');
-  const resource = options.resource ?? hold.name;
+  const { dialect } = options;
+  const table = sqlIdentifier(options.table ?? defaultFencesTable);
+  const resource = checked(options.resource ?? hold.name);
   const token = `${hold.fencingToken}`;
-  const first = options.dialect === 'postgres' ? '$1' : '?';
-  const insert = `(resource, token) VALUES (${first}, 0)`;
+  // To MySQL as digits, so that no character set of a connection or a table changes what is meant.
+  const value = dialect === 'mysql' ? Buffer.from(resource, 'utf8').toString('hex') : resource;
+  const place = { postgres: '$1', sqlite: '?', mysql: 'UNHEX(?)' }[dialect];
+  const insert = `INTO ${table} (resource, token) VALUES (${place}, 0)`;
   const ensure = {
-    postgres: `INSERT INTO ${table} ${insert} ON CONFLICT (resource) DO NOTHING`,
-    sqlite: `INSERT OR IGNORE INTO ${table} ${insert}`,
-    mysql: `INSERT IGNORE INTO ${table} ${insert}`,
-  };
+    postgres: `INSERT ${insert} ON CONFLICT (resource) DO NOTHING`,
+    sqlite: `INSERT OR IGNORE ${insert}`,
+    // IGNORE would hide that a name was cut.
+    mysql: `INSERT ${insert} ON DUPLICATE KEY UPDATE token = token`,
+  }[dialect];
   return {
-    schema: `CREATE TABLE IF NOT EXISTS ${table} (resource varchar(255) NOT NULL PRIMARY KEY, token bigint NOT NULL)`,
-    ensure: { text: ensure[options.dialect], values: [resource] },
+    ensure: { text: ensure, values: [value] },
     check: {
-      text: `UPDATE ${table} SET token = ${token} WHERE resource = ${first} AND token <= ${token}`,
-      values: [resource],
+      text: `UPDATE ${table} SET token = ${token} WHERE resource = ${place} AND token <= ${token}`,
+      values: [value],
     },
   };
+}
+
+function checked(resource: string): string {
+  if (typeof resource !== 'string' || resource === '' || /[\0\p{Surrogate}]/u.test(resource)) {
+    throw new UsageError('a resource must be well-formed text that is not empty');
+  }
+  if (Buffer.byteLength(resource) <= maxResourceBytes) return resource;
+  throw new UsageError(`a resource must have ${maxResourceBytes} bytes at most: ${resource.slice(0, 50)}...`);
 }

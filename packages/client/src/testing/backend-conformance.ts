@@ -8,16 +8,11 @@ import { lifeCases } from './conformance/life-cases.ts';
 import { lineCases } from './conformance/line-cases.ts';
 import { raceCases } from './conformance/race-cases.ts';
 import { callCases, closeCase, hookCases } from './conformance/store-cases.ts';
+import { globalFramework } from './test-framework.ts';
+import type { TestFramework } from './test-framework.ts';
 
 /** A case waits that long at the longest; frameworks that have shorter limits of their own are told. */
 const caseTimeoutMs = 120_000;
-
-/** The three functions that node:test (with its `after` as `afterAll`), vitest and jest have in common. */
-export interface TestFramework {
-  describe(name: string, body: () => void): unknown;
-  test(name: string, body: () => Promise<void>, timeoutMs: number): unknown;
-  afterAll(body: () => Promise<void>): unknown;
-}
 
 export interface ConformanceOptions {
   /** Those of the globals `describe`, `test` and `afterAll` when it is left out. */
@@ -106,12 +101,4 @@ function withHook(hook: StoreHook, { name, run }: ConformanceCase): ConformanceC
       return run(lab);
     },
   };
-}
-
-function globalFramework(): TestFramework {
-  const { describe, test, afterAll } = globalThis as Partial<TestFramework>;
-  if (describe === undefined || test === undefined || afterAll === undefined) {
-    throw new TypeError('no global describe, test and afterAll: give them as the option framework');
-  }
-  return { describe, test, afterAll };
 }

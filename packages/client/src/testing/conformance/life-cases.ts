@@ -23,9 +23,17 @@ export const lifeCases: readonly ConformanceCase[] = [
     isWaiting: true,
     async run(lab) {
       const name = lab.name();
-      const key = await lab.enter(lab.claim(name, { ttlMs: lab.shortTtlMs }));
-      const sentMs = performance.now();
-      assert.equal(await lab.renew(key, 2 * lab.shortTtlMs, lab.backends[1]), true);
+      let key: EntryKey;
+      let sentMs: number;
+      let isRenewed: boolean;
+      do {
+        const enteredMs = performance.now();
+        key = await lab.enter(lab.claim(name, { ttlMs: lab.shortTtlMs }));
+        sentMs = performance.now();
+        isRenewed = await lab.renew(key, 2 * lab.shortTtlMs, lab.backends[1]);
+        // A machine that stood still for that long says nothing of the backend.
+        assert.ok(isRenewed || performance.now() - enteredMs >= lab.shortTtlMs, 'it was gone before its time');
+      } while (!isRenewed);
       assert.equal((await lab.list(name))[0]?.ttlMs, 2 * lab.shortTtlMs);
       await staysUntil(lab, key, sentMs + 2 * lab.shortTtlMs);
       await lab.untilGone(key);

@@ -4,6 +4,7 @@ import type { Claim, Entry, EntryMode } from '../../backend/lease-backend.ts';
 import { BackendError } from '../../errors/backend-error.ts';
 import { contains } from './conformance-lab.ts';
 import type { ConformanceCase, ConformanceLab } from './conformance-lab.ts';
+import { longNames, similarNames } from './similar-names.ts';
 
 const modes: readonly EntryMode[] = ['exclusive', 'shared', 'permit', 'member'];
 
@@ -35,17 +36,16 @@ export const lineCases: readonly ConformanceCase[] = [
     name: 'names and ids are told apart to the letter',
     async run(lab) {
       const name = lab.name();
-      const names = [name, name.toUpperCase(), `${name} `, `${name}\u00e4`, `${name}a\u0308`, `${name}a`, `${name}%`];
-      for (const other of names) await lab.enter(lab.claim(other));
-      for (const other of names) {
-        assert.deepEqual(
-          (await lab.list(other)).map((entry) => entry.name),
-          [other],
-        );
-      }
+      await areApart(lab, similarNames(name));
       const key = await lab.enter(lab.claim(name, { id: `Id-${name}` }));
       assert.equal(await lab.leave({ ...key, id: key.id.toLowerCase() }), false);
       assert.equal(await lab.leave({ ...key, id: `${key.id} ` }), false);
+    },
+  },
+  {
+    name: 'names as long as its limits say are told apart by their last byte, in any script',
+    async run(lab) {
+      await areApart(lab, longNames(lab.name(), lab.backends[0].limits.maxNameBytes));
     },
   },
   {
@@ -203,6 +203,25 @@ export const lineCases: readonly ConformanceCase[] = [
     },
   },
 ];
+
+/** One enters under each name, and is alone there. */
+async function areApart(lab: ConformanceLab, names: readonly string[]): Promise<void> {
+  const keys = await Promise.all(names.map((name, at) => lab.enter(lab.claim(name), lab.backends[at % 3])));
+  for (const [at, key] of keys.entries()) {
+    const line = await lab.list(key.name, lab.backends[(at + 1) % 3]);
+    assert.deepEqual(
+      line.map(({ name, id }) => [name, id]),
+      [[key.name, key.id]],
+    );
+  }
+  assert.deepEqual(
+    await lab.backends[1].renew(
+      keys.map((key) => ({ ...key, ttlMs: lab.longTtlMs })),
+      lab.signal,
+    ),
+    keys.map(() => true),
+  );
+}
 
 async function checkOnlyIfHolds(lab: ConformanceLab, claim: Claim): Promise<void> {
   const line = await lab.list(claim.name);

@@ -19,7 +19,7 @@ export const callCases: readonly ConformanceCase[] = [
       for (const { kind, limits, pollIntervalMs } of lab.backends) {
         assert.match(kind, /^[a-z0-9-]+$/);
         assert.ok(limits.minTtlMs > 0 && limits.maxTtlMs > limits.minTtlMs);
-        assert.ok(limits.maxNameBytes >= 128 && limits.maxDataBytes >= 1_024, 'room for a name and some data');
+        assert.ok(limits.maxNameBytes >= 512 && limits.maxDataBytes >= 1_024, 'room for a name and some data');
         assert.ok(pollIntervalMs > 0 && Number.isFinite(pollIntervalMs), 'a hint may be lost, so waiters poll');
       }
     },
