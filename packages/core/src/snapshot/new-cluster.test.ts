@@ -15,7 +15,7 @@ class Log {
 
   restored(cluster: NewCluster): StateMachine {
     const reader = new SnapshotReader();
-    const writer = this.state.snapshot();
+    const writer = this.state.snapshotForEngine();
     for (let step = writer.next(); step.done !== true; step = writer.next()) reader.push(step.value);
     return reader.finish(cluster);
   }

@@ -19,10 +19,24 @@ describe('the records of a snapshot', () => {
       ],
     });
     const reader = new SnapshotReader();
-    for (const chunk of state.snapshot()) reader.push(chunk);
+    for (const chunk of state.snapshotForEngine()) reader.push(chunk);
     const restored = reader.finish();
     expect(restored.clusterId).toBe(largestId - 1n);
     expect(restored.members).toEqual([member]);
     expect(restored.alarms).toEqual([{ memberId: largestId, alarm: 'nospace' }]);
+  });
+
+  it('hold the secret for the engine alone; without it, bytes and hash are the same whatever it is', () => {
+    const withSecret = (secret: string): StateMachine => {
+      const state = new StateMachine();
+      const created = { kind: 'createCluster', clusterId: 1n, secret } as const;
+      state.apply({ index: 1, epoch: 0, timeMs: 0, commands: [created] });
+      return state;
+    };
+    const [one, other] = [withSecret('known to the servers'), withSecret('another')];
+    const all = (writer: Iterable<Uint8Array>): Buffer => Buffer.concat([...writer]);
+    expect(all(one.snapshotForEngine()).includes('known to the servers')).toBe(true);
+    expect(all(one.snapshot())).toEqual(all(other.snapshot()));
+    expect(one.stateHash()).not.toBe(other.stateHash());
   });
 });

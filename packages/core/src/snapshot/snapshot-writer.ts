@@ -42,13 +42,14 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   #baseKeys = 0;
   #events = 0;
 
-  constructor(state: State) {
+  /** `withSecret`: what the servers of the cluster know each other by is in it, so that no client may read it. */
+  constructor(state: State, { withSecret }: { readonly withSecret: boolean }) {
     const { store, leases } = state;
     this.#store = store;
     this.#leases = leases.freeze();
     this.#oldest = store.log.firstHeldRevision;
     this.#cluster = {
-      cluster: { ...state.cluster },
+      cluster: withSecret ? { ...state.cluster } : { ...state.cluster, secret: '' },
       epochEnds: leases.epochEnds.entries(),
       compactRevision: store.compactRevision,
       currentRevision: store.currentRevision,

@@ -168,7 +168,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     fc.assert(
       fc.property(history, history, ranges, (before, during, requests) => {
         const { model, machine } = run(before);
-        const writer = machine.snapshot();
+        const writer = machine.snapshotForEngine();
         const chunks: Uint8Array[] = [];
         const tail: Entry[] = [];
         for (const step of during) {

@@ -185,7 +185,7 @@ describe('a state that is replaced by a newer one', () => {
   /** As a snapshot would bring it. */
   const copyOf = (state: StateMachine): StateMachine => {
     const reader = new SnapshotReader();
-    for (const chunk of state.snapshot()) reader.push(chunk);
+    for (const chunk of state.snapshotForEngine()) reader.push(chunk);
     return reader.finish();
   };
 

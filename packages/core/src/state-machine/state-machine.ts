@@ -294,17 +294,23 @@ export class StateMachine {
 
   /**
    * A snapshot of the state as it is now, to be taken chunk by chunk while entries are applied. Scrubbing rests until
-   * it is done: take all chunks, or call `return`.
+   * it is done: take all chunks, or call `return`. Whoever may be a client may read it: the secret of the cluster is
+   * left out, and a hash of it tells nothing of the secret either.
    */
   snapshot(): SnapshotWriter {
-    return new SnapshotWriter(this.#state);
+    return new SnapshotWriter(this.#state, { withSecret: false });
+  }
+
+  /** As `snapshot`, with the secret: for the engine that keeps the log, from which servers of the cluster start. */
+  snapshotForEngine(): SnapshotWriter {
+    return new SnapshotWriter(this.#state, { withSecret: true });
   }
 
   /**
    * A 32-bit hash of the whole state: equal wherever the same entries have been applied. Takes as long as a snapshot.
    */
   stateHash(): number {
-    const writer = this.snapshot();
+    const writer = this.snapshotForEngine();
     for (let step = writer.next(); step.done !== true;) step = writer.next();
     return writer.check;
   }

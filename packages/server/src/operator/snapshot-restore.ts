@@ -50,7 +50,7 @@ async function readAsNewCluster(
 }
 
 async function* chunksOf(state: StateMachine): AsyncGenerator<Uint8Array> {
-  const steps = state.snapshot();
+  const steps = state.snapshotForEngine();
   for (let step = steps.next(); step.done !== true; step = steps.next()) {
     yield step.value;
     await breathe();

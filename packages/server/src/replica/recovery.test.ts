@@ -25,7 +25,7 @@ async function logOf(entries: number, snapshotAt: number): Promise<{ engine: Log
     position = await engine.append([encodeEntry({ epoch: 0, timeMs: 0 }, [encodeCommand(command)])], position);
     state.apply({ index, epoch: 0, timeMs: 0, commands: [command] });
     if (index !== snapshotAt) continue;
-    const steps = state.snapshot();
+    const steps = state.snapshotForEngine();
     await engine.saveSnapshot(
       position,
       (async function* chunks() {

@@ -84,7 +84,7 @@ async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica;
 async function writeOnWithout(pair: ReplicaPair, writer: WiredReplica, behind: WiredReplica): Promise<void> {
   for (let round = 0; round < 30; round += 1) await writer.replica.propose(put(`key/${round % 7}`, `${round}`));
   const { position, state } = writer.replica;
-  const steps = state.snapshot();
+  const steps = state.snapshotForEngine();
   await pair.log.saveSnapshot(position, chunksOf(steps));
   await pair.log.trim(position.index);
   for (let round = 0; round < 5; round += 1) await writer.replica.propose(put('behind the snapshot', `${round}`));

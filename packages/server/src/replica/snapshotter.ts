@@ -107,7 +107,7 @@ export class Snapshotter {
     this.#entries = 0;
     this.#bytes = 0;
     // The writer holds the state of this moment from here on, however long the engine takes to pull its first chunk.
-    const steps = state.snapshot();
+    const steps = state.snapshotForEngine();
     try {
       await engine.saveSnapshot(at, this.#chunks(steps));
     } catch (error) {
