@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formatHttpUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { ClusterService } from './grpc/cluster-service.ts';
+import { CommandRules } from './grpc/command-rules.ts';
 import { CurrentReplies } from './grpc/current-replies.ts';
 import { HealthService } from './grpc/health-service.ts';
 import type { Identity } from './grpc/identity.ts';
@@ -47,6 +48,8 @@ export interface FrontDoor {
   readonly transport: Transport;
   readonly watch: WatchService;
   readonly routes: ReadonlyMap<string, MethodHandler>;
+  /** What a command must be like, whoever sent it. */
+  readonly rules: CommandRules;
   /** What clients require of this server by metadata. */
   readonly requirement: LeaderRequirement;
 }
@@ -68,6 +71,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
   const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
+  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps });
   const watch = new WatchService({
     history: state.history,
     headerPrefix: identity.headerPrefix,
@@ -78,12 +82,13 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const longReplies = new LongReplies();
   const etcdRoutes = createRoutes(
     {
-      kv: new KvService({ replica, identity, quota, longReplies, maxRequestBytes, maxTxnOps }),
-      lease: new LeaseService({ replica, desk, keeper, identity, quota, longReplies, minLeaseTtlMs }),
+      kv: new KvService({ replica, identity, rules, longReplies }),
+      lease: new LeaseService({ replica, desk, keeper, identity, rules, longReplies, minLeaseTtlMs }),
       watch,
       maintenance: new MaintenanceService({
         replica,
         identity,
+        rules,
         quotaBytes: quotaBackendBytes,
         leaderId,
         logIndex: () => reach?.logIndex ?? replica.position.index,
@@ -98,7 +103,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const current = new CurrentReplies(() => replica.linearize());
   const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
   const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
-  return { transport: createHttp2Transport({ routes, onHttp1, log, limits }), watch, routes, requirement };
+  return { transport: createHttp2Transport({ routes, onHttp1, log, limits }), watch, routes, rules, requirement };
 }
 
 /** Listens at every configured address. Resolves with the URLs, with the ports that were bound. */

@@ -8,6 +8,7 @@ import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
 import type { Identity } from './grpc/identity.ts';
 import { MembershipService } from './grpc/membership-service.ts';
+import { leaderOnlyPaths } from './grpc/routes.ts';
 import { statusNamed } from './grpc/status-of.ts';
 import type { MethodHandler } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
@@ -225,6 +226,7 @@ export class SharedServer implements RunningServer {
       onRenewalRefused: (id) => desk.refused(id),
       onLinked: (connection) => desk.linked(connection),
       lookNow: (entry) => this.#engine.lookNow?.(entry),
+      warn: (message) => this.#log.warn({}, message),
       onNameTaken: (message) => this.#fail(new Error(message)),
     });
   }
@@ -309,6 +311,7 @@ export class SharedServer implements RunningServer {
       memberId: () => identity.memberId,
       leaderId: leaderName(identity.memberId, this.#run),
       renew: (id) => leadership.renew(id),
+      check: (command, payloadBytes) => this.#door?.rules.check(command, payloadBytes),
       answer: (path, request) => answerLocally(this.#door, path, request),
     });
     this.#peers = peers;
@@ -385,7 +388,7 @@ export class SharedServer implements RunningServer {
 
 /** Runs a call that a follower has passed on through the same handler that answers clients here. */
 async function answerLocally(door: FrontDoor | undefined, path: string, request: Buffer): Promise<Buffer> {
-  const handler = door?.routes.get(path);
+  const handler = leaderOnlyPaths.has(path) ? door?.routes.get(path) : undefined;
   if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
   const call = { path, metadata: {}, deadlineMs: Infinity, signal: new AbortController().signal };
   return handler.handle(request, call);

@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tenure_peer.proto.
  */
 export const file_tenure_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChF0ZW51cmVfcGVlci5wcm90bxIOdGVudXJlLnBlZXIudjEi/wEKCFRvTGVhZGVyEiQKBWhlbGxvGAEgASgLMhUudGVudXJlLnBlZXIudjEuSGVsbG8SKwoJcHJvcG9zYWxzGAIgAygLMhgudGVudXJlLnBlZXIudjEuUHJvcG9zYWwSKgoIcmVuZXdhbHMYAyABKAsyGC50ZW51cmUucGVlci52MS5SZW5ld2FscxISCgpyZWFkX2luZGV4GAQgASgEEiMKBWNhbGxzGAUgAygLMhQudGVudXJlLnBlZXIudjEuQ2FsbBIVCg1hcHBsaWVkX2luZGV4GAYgASgEEiQKBXByb29mGAcgASgLMhUudGVudXJlLnBlZXIudjEuUHJvb2YiXQoFSGVsbG8SEQoJbWVtYmVyX2lkGAEgASgEEg0KBW5vbmNlGAIgASgMEgsKA3J1bhgDIAEoCRINCgVlcG9jaBgEIAEoAxIWCg5uZXdlc3RfY29tbWFuZBgFIAEoDSIUCgVQcm9vZhILCgNtYWMYASABKAwiOwoIUHJvcG9zYWwSEAoIc2VxdWVuY2UYASABKAQSDAoEa2luZBgCIAEoDRIPCgdwYXlsb2FkGAMgASgMIhcKCFJlbmV3YWxzEgsKA2lkcxgBIAMoAyI3CgRDYWxsEhAKCHNlcXVlbmNlGAEgASgEEgwKBHBhdGgYAiABKAkSDwoHcmVxdWVzdBgDIAEoDCKQAwoKRnJvbUxlYWRlchIPCgd3ZWxjb21lGAEgASgIEikKCHJlZnVzYWxzGAIgAygLMhcudGVudXJlLnBlZXIudjEuUmVmdXNhbBIoCgdyZW5ld2VkGAMgAygLMhcudGVudXJlLnBlZXIudjEuUmVuZXdlZBIQCghyZXZpc2lvbhgEIAEoAxItCgpyZWFkX2luZGV4GAUgASgLMhkudGVudXJlLnBlZXIudjEuUmVhZEluZGV4EigKBWNhbGxzGAYgAygLMhkudGVudXJlLnBlZXIudjEuQ2FsbFJlcGx5EiwKCWNoYWxsZW5nZRgHIAEoCzIZLnRlbnVyZS5wZWVyLnYxLkNoYWxsZW5nZRIiCgR2aWV3GAggASgLMhQudGVudXJlLnBlZXIudjEuVmlldxIqCghhcHBlbmRlZBgJIAEoCzIYLnRlbnVyZS5wZWVyLnYxLkFwcGVuZGVkEhgKEHJlZnVzZWRfcmVuZXdhbHMYCiADKAMSGQoRbWF4X21lc3NhZ2VfYnl0ZXMYCyABKAQiJwoJQ2hhbGxlbmdlEg0KBW5vbmNlGAEgASgMEgsKA21hYxgCIAEoDCIlCgRWaWV3Eg0KBWluZGV4GAEgASgEEg4KBnNpbGVudBgCIAMoBCKwAQoHUmVmdXNhbBIQCghzZXF1ZW5jZRgBIAEoBBIuCgZyZWFzb24YAiABKA4yHi50ZW51cmUucGVlci52MS5SZWZ1c2FsLlJlYXNvbiJjCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASEgoOUkVBU09OX0RFUE9TRUQQARIVChFSRUFTT05fT1ZFUkxPQURFRBACEhYKElJFQVNPTl9OT1RfQUxMT1dFRBADIiUKB1JlbmV3ZWQSCgoCaWQYASABKAMSDgoGdHRsX21zGAIgASgDIiwKCVJlYWRJbmRleBIQCghxdWVzdGlvbhgBIAEoBBINCgVpbmRleBgCIAEoBCI2CghBcHBlbmRlZBINCgVpbmRleBgBIAEoBBIMCgRoYXNoGAIgASgJEg0KBWVudHJ5GAMgASgMIksKCUNhbGxSZXBseRIQCghzZXF1ZW5jZRgBIAEoBBIMCgRjb2RlGAIgASgNEg8KB21lc3NhZ2UYAyABKAkSDQoFcmVwbHkYBCABKAwySAoEUGVlchJACgRMaW5rEhgudGVudXJlLnBlZXIudjEuVG9MZWFkZXIaGi50ZW51cmUucGVlci52MS5Gcm9tTGVhZGVyKAEwAWIGcHJvdG8z");
+  fileDesc("ChF0ZW51cmVfcGVlci5wcm90bxIOdGVudXJlLnBlZXIudjEi/wEKCFRvTGVhZGVyEiQKBWhlbGxvGAEgASgLMhUudGVudXJlLnBlZXIudjEuSGVsbG8SKwoJcHJvcG9zYWxzGAIgAygLMhgudGVudXJlLnBlZXIudjEuUHJvcG9zYWwSKgoIcmVuZXdhbHMYAyABKAsyGC50ZW51cmUucGVlci52MS5SZW5ld2FscxISCgpyZWFkX2luZGV4GAQgASgEEiMKBWNhbGxzGAUgAygLMhQudGVudXJlLnBlZXIudjEuQ2FsbBIVCg1hcHBsaWVkX2luZGV4GAYgASgEEiQKBXByb29mGAcgASgLMhUudGVudXJlLnBlZXIudjEuUHJvb2YiagoFSGVsbG8SEQoJbWVtYmVyX2lkGAEgASgEEg0KBW5vbmNlGAIgASgMEgsKA3J1bhgDIAEoCRINCgVlcG9jaBgEIAEoAxILCgNtYWMYBSABKAwSFgoObmV3ZXN0X2NvbW1hbmQYBiABKA0iFAoFUHJvb2YSCwoDbWFjGAEgASgMIjsKCFByb3Bvc2FsEhAKCHNlcXVlbmNlGAEgASgEEgwKBGtpbmQYAiABKA0SDwoHcGF5bG9hZBgDIAEoDCIXCghSZW5ld2FscxILCgNpZHMYASADKAMiNwoEQ2FsbBIQCghzZXF1ZW5jZRgBIAEoBBIMCgRwYXRoGAIgASgJEg8KB3JlcXVlc3QYAyABKAwikAMKCkZyb21MZWFkZXISDwoHd2VsY29tZRgBIAEoCBIpCghyZWZ1c2FscxgCIAMoCzIXLnRlbnVyZS5wZWVyLnYxLlJlZnVzYWwSKAoHcmVuZXdlZBgDIAMoCzIXLnRlbnVyZS5wZWVyLnYxLlJlbmV3ZWQSEAoIcmV2aXNpb24YBCABKAMSLQoKcmVhZF9pbmRleBgFIAEoCzIZLnRlbnVyZS5wZWVyLnYxLlJlYWRJbmRleBIoCgVjYWxscxgGIAMoCzIZLnRlbnVyZS5wZWVyLnYxLkNhbGxSZXBseRIsCgljaGFsbGVuZ2UYByABKAsyGS50ZW51cmUucGVlci52MS5DaGFsbGVuZ2USIgoEdmlldxgIIAEoCzIULnRlbnVyZS5wZWVyLnYxLlZpZXcSKgoIYXBwZW5kZWQYCSABKAsyGC50ZW51cmUucGVlci52MS5BcHBlbmRlZBIYChByZWZ1c2VkX3JlbmV3YWxzGAogAygDEhkKEW1heF9tZXNzYWdlX2J5dGVzGAsgASgEIicKCUNoYWxsZW5nZRINCgVub25jZRgBIAEoDBILCgNtYWMYAiABKAwiJQoEVmlldxINCgVpbmRleBgBIAEoBBIOCgZzaWxlbnQYAiADKAQi4wEKB1JlZnVzYWwSEAoIc2VxdWVuY2UYASABKAQSLgoGcmVhc29uGAIgASgOMh4udGVudXJlLnBlZXIudjEuUmVmdXNhbC5SZWFzb24SDAoEY29kZRgDIAEoDRIPCgdtZXNzYWdlGAQgASgJIncKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABISCg5SRUFTT05fREVQT1NFRBABEhUKEVJFQVNPTl9PVkVSTE9BREVEEAISFgoSUkVBU09OX05PVF9BTExPV0VEEAMSEgoOUkVBU09OX1JFRlVTRUQQBCIlCgdSZW5ld2VkEgoKAmlkGAEgASgDEg4KBnR0bF9tcxgCIAEoAyIsCglSZWFkSW5kZXgSEAoIcXVlc3Rpb24YASABKAQSDQoFaW5kZXgYAiABKAQiNgoIQXBwZW5kZWQSDQoFaW5kZXgYASABKAQSDAoEaGFzaBgCIAEoCRINCgVlbnRyeRgDIAEoDCJLCglDYWxsUmVwbHkSEAoIc2VxdWVuY2UYASABKAQSDAoEY29kZRgCIAEoDRIPCgdtZXNzYWdlGAMgASgJEg0KBXJlcGx5GAQgASgMMkgKBFBlZXISQAoETGluaxIYLnRlbnVyZS5wZWVyLnYxLlRvTGVhZGVyGhoudGVudXJlLnBlZXIudjEuRnJvbUxlYWRlcigBMAFiBnByb3RvMw");
 
 /**
  * @generated from message tenure.peer.v1.ToLeader
@@ -104,9 +104,17 @@ export type Hello = Message<"tenure.peer.v1.Hello"> & {
   epoch: bigint;
 
   /**
+   * HMAC-SHA256 under the secret over the above, so that strangers can be told from servers at their first word. It proves nothing
+   * else, since it may be a repetition. A sender of an older version leaves it out.
+   *
+   * @generated from field: bytes mac = 5;
+   */
+  mac: Uint8Array;
+
+  /**
    * The highest kind of command that the sender's version can apply; 0 from a version that does not say.
    *
-   * @generated from field: uint32 newest_command = 5;
+   * @generated from field: uint32 newest_command = 6;
    */
   newestCommand: number;
 };
@@ -362,6 +370,18 @@ export type Refusal = Message<"tenure.peer.v1.Refusal"> & {
    * @generated from field: tenure.peer.v1.Refusal.Reason reason = 2;
    */
   reason: Refusal_Reason;
+
+  /**
+   * With REASON_REFUSED: what a client is told, as gRPC has it.
+   *
+   * @generated from field: uint32 code = 3;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string message = 4;
+   */
+  message: string;
 };
 
 /**
@@ -394,6 +414,13 @@ export const Refusal_Reason = {
    * @generated from enum value: REASON_NOT_ALLOWED = 3;
    */
   NOT_ALLOWED: 3,
+
+  /**
+   * The leader refuses it as it would refuse a client.
+   *
+   * @generated from enum value: REASON_REFUSED = 4;
+   */
+  REFUSED: 4,
 } as const;
 
 /**

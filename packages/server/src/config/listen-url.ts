@@ -11,6 +11,7 @@ export interface ListenUrl {
 
 /** More addresses than this is a mistake in a script, not a wish. */
 const maxListenUrls = 16;
+export const maxAdvertiseUrls = 32;
 
 /** One or several comma-separated `http://IP:PORT`. Throws ConfigError with the reason. */
 export function parseListenUrls(text: string): readonly ListenUrl[] {
@@ -33,7 +34,9 @@ function parseListenUrl(text: string): ListenUrl {
  */
 export function parseAdvertiseUrls(text: string): readonly string[] {
   if (text === '') return [];
-  return text.split(',').map((part) => {
+  const parts = text.split(',');
+  if (parts.length > maxAdvertiseUrls) throw new ConfigError(`must be at most ${maxAdvertiseUrls} addresses`);
+  return parts.map((part) => {
     const { host, port } = parseHttpUrl(part.trim());
     if (port === 0) throw new ConfigError('must name the port that clients use, not 0');
     return formatHttpUrl({ host, port });
@@ -52,7 +55,8 @@ export function isLoopback(host: string): boolean {
 // WHATWG's URL would quietly drop ':80' and rewrite odd hosts, so the few shapes that are allowed are matched here.
 const httpUrl = /^http:\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})\/?$/;
 
-function parseHttpUrl(text: string): ListenUrl {
+/** Throws ConfigError with the reason. */
+export function parseHttpUrl(text: string): ListenUrl {
   if (/^https:/i.test(text)) {
     throw new ConfigError(
       'uses https, but TLS is not there yet: use http://, and a TLS proxy in front of it if you need one',

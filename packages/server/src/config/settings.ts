@@ -3,6 +3,7 @@ import type { AutoCompactionMode } from './auto-compaction.ts';
 import { ConfigError } from './config-error.ts';
 import { parseDurationMs } from './duration.ts';
 import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
+import { maxMemberNameChars } from './member-address.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
 
 /** One setting: the flag, the environment variable and the line of help are all made from it. */
@@ -36,7 +37,7 @@ export const settings = {
     value: 'NAME',
     fallback: 'default',
     help: 'Name of this member, as listings show it.',
-    parse: nonEmpty,
+    parse: parseMemberName,
   }),
   clusterId: setting({
     group: 'Member',
@@ -241,6 +242,11 @@ export type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof
 function nonEmpty(text: string): string {
   if (text.trim() === '' || text.includes('\0')) throw new ConfigError('must not be empty');
   return text;
+}
+
+function parseMemberName(text: string): string {
+  if (text.length > maxMemberNameChars) throw new ConfigError(`must have at most ${maxMemberNameChars} characters`);
+  return nonEmpty(text);
 }
 
 function parseEngine(text: string): EngineName {

@@ -1,13 +1,5 @@
-import type { CommandResponse, DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest } from '@tenure/core';
-import {
-  checkCompact,
-  checkDeleteRange,
-  checkPut,
-  checkRange,
-  checkTxn,
-  hasInterval,
-  isReadOnlyTxn,
-} from '@tenure/core';
+import type { Command, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
+import { checkRange, hasInterval, isReadOnlyTxn } from '@tenure/core';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -23,20 +15,18 @@ import {
   rangeReplyList,
 } from '@tenure/protocol';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
+import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import type { LongReplies } from './long-replies.ts';
-import { mayPut, type QuotaGuard } from './quota-guard.ts';
 import { responseHeader } from './response-header.ts';
-import { statusNamed, statusOfCoreError } from './status-of.ts';
+import { statusOfCoreError } from './status-of.ts';
 
 export interface KvServiceOptions {
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
-  readonly quota: QuotaGuard;
+  readonly rules: CommandRules;
   readonly longReplies: LongReplies;
-  readonly maxRequestBytes: number;
-  readonly maxTxnOps: number;
 }
 
 /**
@@ -69,44 +59,37 @@ export class KvService {
   }
 
   put(request: Buffer): Promise<Buffer> {
-    const put: PutRequest = decodePutRequest(request);
-    const refused = checkPut(put);
-    if (refused !== undefined) throw statusOfCoreError(refused);
-    const full = this.#admit(request, true);
-    return full ?? this.#options.replica.propose({ kind: 'put', put }, request).then(this.#putAnswer);
+    const command: Command = { kind: 'put', put: decodePutRequest(request) };
+    const full = this.#admit(command, request);
+    return full ?? this.#options.replica.propose(command, request).then(this.#putAnswer);
   }
 
   deleteRange(request: Buffer): Promise<Buffer> {
-    const deleteRange: DeleteRangeRequest = decodeDeleteRangeRequest(request);
-    const refused = checkDeleteRange(deleteRange);
-    if (refused !== undefined) throw statusOfCoreError(refused);
-    this.#checkSize(request);
-    return this.#options.replica.propose({ kind: 'deleteRange', deleteRange }, request).then(this.#deleteAnswer);
+    const command: Command = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
+    const full = this.#admit(command, request);
+    return full ?? this.#options.replica.propose(command, request).then(this.#deleteAnswer);
   }
 
   txn(request: Buffer): Buffer | Promise<Buffer> {
-    const { replica, longReplies, maxTxnOps } = this.#options;
+    const { replica, rules, longReplies } = this.#options;
     const txn: TxnRequest = decodeTxnRequest(request);
-    const refused = checkTxn(txn, maxTxnOps);
-    if (refused !== undefined) throw statusOfCoreError(refused);
+    const refused = rules.txnRefusal(txn);
+    if (refused !== undefined) throw refused;
     if (isReadOnlyTxn(txn)) {
       const caughtUp = replica.linearize();
       return caughtUp === undefined ? this.#readTxn(txn) : caughtUp.then(() => this.#readTxn(txn));
     }
-    const full = this.#admit(request, mayPut(txn));
+    const command: Command = { kind: 'txn', txn };
+    const full = this.#admitSize(command, request);
     if (full !== undefined) return full;
-    if (!hasInterval(txn)) return this.#proposeTxn(txn, request);
+    if (!hasInterval(txn)) return replica.propose(command, request).then(this.#txnAnswer);
     // What is too large now has no business in the log; what grows too large on the way there is refused by apply.
     const { state } = replica;
     const checked = longReplies.txn(state, txn, () => state.checkTxnCost(txn));
     return Promise.resolve(checked).then((tooLarge) => {
       if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
-      return this.#proposeTxn(txn, request);
+      return replica.propose(command, request).then(this.#txnAnswer);
     });
-  }
-
-  #proposeTxn(txn: TxnRequest, request: Buffer): Promise<Buffer> {
-    return this.#options.replica.propose({ kind: 'txn', txn }, request).then(this.#txnAnswer);
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
@@ -121,24 +104,29 @@ export class KvService {
   }
 
   async compact(request: Buffer): Promise<Buffer> {
-    const { replica, identity } = this.#options;
+    const { replica, identity, rules } = this.#options;
     const revision = toSafeNumber(decodeMessage(etcdserverpb.CompactionRequestSchema, request).revision);
-    const refused = checkCompact(revision);
-    if (refused !== undefined) throw statusOfCoreError(refused);
-    const response = await replica.propose({ kind: 'compact', revision });
+    const command: Command = { kind: 'compact', revision };
+    const refused = rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
     const header = headerMessage(identity, response.kind === 'compact' ? response.revision : 0, replica.state.epoch);
     return encodeFramed(etcdserverpb.CompactionResponseSchema, { header });
   }
 
-  /** A promise that rejects if there is no space for the request; see QuotaGuard.admit. */
-  #admit(request: Buffer, grows: boolean): Promise<never> | undefined {
-    this.#checkSize(request);
-    return grows ? this.#options.quota.admit(request.length) : undefined;
+  /** Throws if the command is against the rules. A promise that rejects if there is no space for it. */
+  #admit(command: Command, request: Buffer): Promise<never> | undefined {
+    const refused = this.#options.rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    return this.#admitSize(command, request);
   }
 
-  #checkSize(request: Buffer): void {
-    if (request.length > this.#options.maxRequestBytes) throw statusNamed('RequestTooLarge');
+  #admitSize(command: Command, request: Buffer): Promise<never> | undefined {
+    const { rules } = this.#options;
+    const refused = rules.sizeRefusal(request.length);
+    if (refused !== undefined) throw refused;
+    return rules.admit(command, request.length);
   }
 
   // Made once, so that a request allocates no closure for its answer.

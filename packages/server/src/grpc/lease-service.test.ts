@@ -2,6 +2,7 @@ import { StateMachine } from '@tenure/core';
 import { decodeMessage, encodeFramed, etcdserverpb, responseHeaderPrefix } from '@tenure/protocol';
 import { expect, test } from 'vitest';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { CommandRules } from './command-rules.ts';
 import { LeaseService } from './lease-service.ts';
 import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
@@ -51,7 +52,12 @@ class RenewalStream {
         throw new Error('this server does not lead');
       },
       identity: { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) },
-      quota: new QuotaGuard(replica, 0, 2n),
+      rules: new CommandRules({
+        state: () => state,
+        quota: new QuotaGuard(replica, 0, 2n),
+        maxRequestBytes: 1024,
+        maxTxnOps: 1,
+      }),
       longReplies: new LongReplies(),
       minLeaseTtlMs: 1,
     });

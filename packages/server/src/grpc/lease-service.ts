@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Command } from '@tenure/core';
 import {
   decodeLeaseGrantRequest,
   decodeLeaseKeepAliveRequest,
@@ -13,11 +14,11 @@ import {
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
+import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import { LeaseList } from './lease-list.ts';
 import type { LongReplies } from './long-replies.ts';
-import type { QuotaGuard } from './quota-guard.ts';
 import { responseHeader } from './response-header.ts';
 import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
@@ -29,7 +30,7 @@ export interface LeaseServiceOptions {
   /** On the server that leads. Throws on another. */
   readonly keeper: () => LeaseKeeper;
   readonly identity: Identity;
-  readonly quota: QuotaGuard;
+  readonly rules: CommandRules;
   readonly longReplies: LongReplies;
   readonly minLeaseTtlMs: number;
 }
@@ -56,13 +57,16 @@ export class LeaseService {
   }
 
   async grant(request: Buffer): Promise<Buffer> {
-    const { replica, identity, quota } = this.#options;
+    const { replica, identity, rules } = this.#options;
     const { id: askedId, ttlSeconds, ttlMs: askedMs, label } = decodeLeaseGrantRequest(request);
     const ttlMs = this.#grantedTtlMs(ttlSeconds, askedMs);
     const ttlRaised = ttlMs > (askedMs === 0 ? ttlSeconds * 1000 : askedMs);
-    await quota.admit();
     const id = askedId === 0n ? this.#freeId() : askedId;
-    const response = await replica.propose({ kind: 'leaseGrant', id, ttlMs, label });
+    const command: Command = { kind: 'leaseGrant', id, ttlMs, label };
+    const refused = rules.refusal(command) ?? rules.sizeRefusal(request.length);
+    if (refused !== undefined) throw refused;
+    await rules.admit(command, request.length);
+    const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
     const header = responseHeader(identity, replica.state.currentRevision, replica.state.epoch);
     return encodeLeaseGrantResponse(header, { id, ttlMs, ttlRaised });

@@ -18,6 +18,7 @@ function createService() {
       linearize: () => undefined,
     },
     identity: { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) },
+    rules: { refusal: () => undefined },
     quotaBytes: 0,
     leaderId: () => 0n,
     logIndex: () => 0,

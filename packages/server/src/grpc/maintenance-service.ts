@@ -1,9 +1,10 @@
-import type { AlarmKind } from '@tenure/core';
+import type { AlarmKind, Command } from '@tenure/core';
 import { decodeMessage, encodeFramed, etcdserverpb } from '@tenure/protocol';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
 import { breathe } from '../replica/breathe.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
+import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import { SnapshotSpool } from './snapshot-spool.ts';
@@ -12,6 +13,7 @@ import { statusNamed, statusOfCoreError } from './status-of.ts';
 export interface MaintenanceServiceOptions {
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
+  readonly rules: Pick<CommandRules, 'refusal'>;
   readonly quotaBytes: number;
   /** The member that leads, as far as this server knows; 0n while nobody does. */
   readonly leaderId: () => bigint;
@@ -109,16 +111,14 @@ export class MaintenanceService {
     const kind = alarmKinds.get(alarm);
     if (action === etcdserverpb.AlarmRequest_AlarmAction.GET) return this.#alarms(kind);
     if (kind === undefined) return this.#alarms(undefined, []);
-    const { replica, identity } = this.#options;
+    const { replica, identity, rules } = this.#options;
     const activate = action === etcdserverpb.AlarmRequest_AlarmAction.ACTIVATE;
     const memberId = memberID === 0n && activate ? identity.memberId : memberID;
     const before = this.#list(kind);
-    const response = await replica.propose({
-      kind: 'alarm',
-      action: activate ? 'activate' : 'deactivate',
-      memberId,
-      alarm: kind,
-    });
+    const command: Command = { kind: 'alarm', action: activate ? 'activate' : 'deactivate', memberId, alarm: kind };
+    const refused = rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
     // A deactivation answers with the alarms that it disarmed.
     return activate

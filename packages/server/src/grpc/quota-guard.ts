@@ -2,9 +2,6 @@ import type { RequestOp, StateMachine, TxnRequest } from '@tenure/core';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { statusNamed } from './status-of.ts';
 
-/** What a lease without a label takes beside its keys, as the state counts it. */
-const leaseBytes = 192;
-
 /** Whether a transaction may put a key, on whichever branch: that is what etcd's quota goes by. */
 export function mayPut(txn: TxnRequest): boolean {
   return txn.success.some(opMayPut) || txn.failure.some(opMayPut);
@@ -34,7 +31,7 @@ export class QuotaGuard {
    * Undefined if a request of that size fits. Else, and while the alarm is raised for any size, a promise that
    * rejects with NoSpace: the first one not before the alarm can be seen.
    */
-  admit(requestBytes: number = leaseBytes): Promise<never> | undefined {
+  admit(requestBytes: number): Promise<never> | undefined {
     const state: StateMachine = this.#replica.state;
     if (state.alarms.some(({ alarm }) => alarm === 'nospace')) return this.#refuse();
     if (state.sizeBytes + requestBytes <= this.#quotaBytes) return undefined;

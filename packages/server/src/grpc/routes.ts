@@ -25,6 +25,8 @@ export interface Services {
 
 const timeToLive = '/etcdserverpb.Lease/LeaseTimeToLive';
 const leases = '/etcdserverpb.Lease/LeaseLeases';
+/** What other servers ask the leader for. */
+export const leaderOnlyPaths: ReadonlySet<string> = new Set([timeToLive, leases]);
 
 /** Answers a call that only the leader can: locally on the leader, by asking it elsewhere. */
 export type LeaderOnly = (

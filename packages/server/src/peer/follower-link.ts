@@ -1,14 +1,19 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
 import { decodeMessage, encodeFramed, peerpb } from '@tenure/protocol';
-import { decodeCommand } from '../replica/command-codec.ts';
-import type { EncodedCommand } from '../replica/entry-codec.ts';
-import { ProposalError } from '../replica/proposal-error.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { statusOf } from '../grpc/status-of.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
-import { isNonce, newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
+import {
+  commandOfFollower,
+  deposed,
+  isOverload,
+  notAllowed,
+  refusalFor,
+  type ProposalRefusal,
+} from './follower-proposal.ts';
+import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
 import { Outbox } from './outbox.ts';
 
 /** What the leader tells its followers of the cluster. */
@@ -25,38 +30,40 @@ export interface FollowerLinkOptions {
   readonly leaderId: string;
   readonly renew: (id: bigint) => number | Promise<number> | undefined;
   readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
+  /**
+   * What the leader asks of each command, as it would of a client's: why it is refused, or a promise that rejects with
+   * that; undefined where it may be appended.
+   */
+  readonly check: (command: Command, payloadBytes: number) => GrpcStatus | Promise<never> | undefined;
+  /** The stream has begun with a greeting that only a server can have made, if perhaps not for this stream. */
+  readonly onGreeted: (link: FollowerLink) => void;
   /** Why a server that has proved that it knows the secret may not be linked; undefined when it may. */
   readonly admit: (joining: { readonly memberId: bigint; readonly run: string }) => GrpcStatus | undefined;
+  /** It was taken. */
+  readonly onWelcome: () => void;
   readonly view: () => LeaderView;
 }
 
 type Reply = MessageInitShape<typeof peerpb.FromLeaderSchema>;
 
-const { Refusal_Reason: Reason } = peerpb;
 const noBytes = Buffer.alloc(0);
 
 /** A follower is told an entry of up to this size; a longer one it reads from the engine. */
 const maxToldBytes = 16 * 1024;
 
+const maxSequence = BigInt(Number.MAX_SAFE_INTEGER);
+
 /** What is told together; a larger reply to a call goes alone, since a follower takes no message of any size. */
 const maxMessageBytes = 1024 * 1024;
 /** What an item takes beside a reply or an entry, at most. */
 const itemOverheadBytes = 64;
+/** Answers of all kinds that may wait; with more of them the follower is not read on until it has read. */
+const maxWaitingItems = 65_536;
 /** Replies to calls that may wait for a follower to take them; what comes on top is refused. */
 const maxWaitingReplyBytes = 64 * 1024 * 1024;
 
-/** What only the leader of an epoch proposes, in that epoch: another server has no business with it. */
-const leadersOwn: ReadonlySet<Command['kind']> = new Set([
-  'claim',
-  'resign',
-  'createCluster',
-  'heartbeat',
-  'expireLeases',
-  'checkpointLeases',
-  'renewLeases',
-  'setTxnLimits',
-]);
-
+const wrongSecret = (): GrpcStatus =>
+  new GrpcStatus(GrpcCode.permissionDenied, 'the secret of this cluster is another');
 const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
 
 /** One stream from a follower, as the leader serves it. */
@@ -66,6 +73,10 @@ export class FollowerLink {
   appliedIndex = 0;
   /** The highest kind of command that it can apply. */
   newestCommand = 0;
+  /** Its greeting was made by somebody who knows the secret; that it was made for this stream is not proved. */
+  isGreeted = false;
+  /** The nonce of that greeting: two streams that have the same are not both of the server that made it. */
+  greeting = '';
   /** It has proved that it knows the secret, and was taken. */
   welcome = false;
   /** How often it was looked at since something came from it. */
@@ -85,7 +96,10 @@ export class FollowerLink {
     this.#call = call;
     this.#options = options;
     this.#outbox = new Outbox((replies) => this.#send(replies), { bytesOf, maxBytes: maxMessageBytes });
-    call.onDrain = () => this.#outbox.drained();
+    call.onDrain = () => {
+      this.#outbox.drained();
+      if (this.#outbox.size < maxWaitingItems) call.resume();
+    };
     call.onHalfClose = () => this.end(new GrpcStatus(GrpcCode.ok, ''));
     call.onMessage = (message) => {
       // The bytes of the message are lent, and the payloads in it go to the log.
@@ -94,6 +108,7 @@ export class FollowerLink {
       if (this.welcome) this.#receive(request);
       else if (this.#transcript === undefined) this.#challenge(request.hello);
       else this.#admit(this.#transcript, request.proof);
+      if (this.#outbox.isFull && this.#outbox.size >= maxWaitingItems) call.pause();
     };
   }
 
@@ -118,7 +133,7 @@ export class FollowerLink {
   /** This side proves first that it knows the secret: a follower tells nothing to a server that does not. */
   #challenge(hello: peerpb.Hello | undefined): void {
     const { replica, leaderId } = this.#options;
-    if (hello === undefined || !isNonce(hello.nonce)) {
+    if (hello === undefined || !isNonce(hello.nonce) || !isRun(hello.run)) {
       this.end(new GrpcStatus(GrpcCode.invalidArgument, 'a stream between servers begins with a greeting'));
       return;
     }
@@ -132,7 +147,18 @@ export class FollowerLink {
     const { memberId, run, epoch } = hello;
     const leaderNonce = newNonce();
     const followerNonce = Buffer.from(hello.nonce);
-    this.#transcript = { clusterId, epoch, leader: leaderId, memberId, run, followerNonce, leaderNonce };
+    const said = { clusterId, epoch, leader: leaderId, memberId, run, followerNonce };
+    if (hello.mac.length > 0) {
+      if (!proves(hello.mac, 'greeting', secret, { ...said, leaderNonce: noNonce })) {
+        this.end(wrongSecret());
+        return;
+      }
+      this.isGreeted = true;
+      this.greeting = followerNonce.toString('hex');
+      this.#options.onGreeted(this);
+      if (this.#over) return;
+    }
+    this.#transcript = { ...said, leaderNonce };
     const mac = proofOf('leader', secret, this.#transcript);
     this.#call.send(encodeFramed(peerpb.FromLeaderSchema, { challenge: { nonce: leaderNonce, mac } }));
   }
@@ -140,7 +166,7 @@ export class FollowerLink {
   #admit(transcript: LinkTranscript, proof: peerpb.Proof | undefined): void {
     const { replica, admit } = this.#options;
     if (proof === undefined || !proves(proof.mac, 'follower', replica.state.secret, transcript)) {
-      this.end(new GrpcStatus(GrpcCode.permissionDenied, 'the secret of this cluster is another'));
+      this.end(wrongSecret());
       return;
     }
     if (!this.#leads()) {
@@ -155,6 +181,7 @@ export class FollowerLink {
     this.memberId = transcript.memberId;
     this.run = transcript.run;
     this.welcome = true;
+    this.#options.onWelcome();
     this.#outbox.put({ welcome: true, maxMessageBytes: BigInt(this.#call.maxReceiveBytes) });
     this.tell(this.#options.view());
   }
@@ -166,18 +193,24 @@ export class FollowerLink {
   }
 
   #receive(request: peerpb.ToLeader): void {
-    this.appliedIndex = Math.max(this.appliedIndex, Number(request.appliedIndex));
+    const appliedIndex = Number(request.appliedIndex);
+    // One append is out at a time, so another server is one entry ahead at most, or follows another leader.
+    if (appliedIndex > this.#options.replica.position.index + 1) {
+      this.end(notLeader());
+      return;
+    }
+    this.appliedIndex = Math.max(this.appliedIndex, appliedIndex);
     for (const proposal of request.proposals) this.#propose(proposal);
     if (request.readIndex !== 0n) this.#answerReadIndex(request.readIndex);
-    if (request.renewals !== undefined) void this.#renew(request.renewals.ids, Number(request.appliedIndex));
+    if (request.renewals !== undefined) void this.#renew(request.renewals.ids, appliedIndex);
     for (const call of request.calls) void this.#answerCall(call);
   }
 
   #propose({ sequence, kind, payload }: peerpb.Proposal): void {
-    const { replica } = this.#options;
-    const refuse = (reason: peerpb.Refusal_Reason): void => this.#outbox.put({ refusals: [{ sequence, reason }] });
+    const { replica, check } = this.#options;
+    const refuse = (why: ProposalRefusal): void => this.#outbox.put({ refusals: [{ sequence, ...why }] });
     if (!this.#leads()) {
-      refuse(Reason.DEPOSED);
+      refuse(deposed);
       return;
     }
     const encoded = {
@@ -185,14 +218,19 @@ export class FollowerLink {
       payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
       origin: { run: Number(this.run), sequence: Number(sequence) },
     };
-    const command = knownCommand(encoded);
-    if (command === undefined || leadersOwn.has(command.kind)) {
-      refuse(Reason.NOT_ALLOWED);
+    const command = commandOfFollower(encoded, this.memberId);
+    if (command === undefined || sequence > maxSequence) {
+      refuse(notAllowed);
       return;
     }
-    replica.proposeFor(command, encoded).then(
+    const refusal = check(command, payload.length);
+    if (refusal instanceof GrpcStatus) {
+      refuse(refusalFor(refusal));
+      return;
+    }
+    (refusal ?? replica.proposeFor(command, encoded)).then(
       () => this.#tellAppended(),
-      (error: unknown) => refuse(isOverload(error) ? Reason.OVERLOADED : Reason.DEPOSED),
+      (error: unknown) => refuse(refusalFor(error)),
     );
   }
 
@@ -304,15 +342,7 @@ function requestIn(message: Buffer): peerpb.ToLeader {
   }
 }
 
-function isOverload(error: unknown): boolean {
-  return error instanceof ProposalError && error.code === 'overloaded';
-}
-
-/** Undefined for a command of a newer version, which must not come into a log that this server leads. */
-function knownCommand(encoded: EncodedCommand): Command | undefined {
-  try {
-    return decodeCommand(encoded);
-  } catch {
-    return undefined;
-  }
+/** How a process names its run: see Origin. */
+function isRun(run: string): boolean {
+  return /^\d{1,10}$/.test(run) && Number(run) < 2 ** 32;
 }

@@ -19,7 +19,7 @@ afterEach(async () => {
 interface Told {
   readonly renewed: Set<bigint>;
   readonly renewalsRefused: bigint[];
-  readonly refused: { sequence: number; code: string }[];
+  readonly refused: { sequence: number; code: string | number }[];
   ended: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import type { LeaderLink } from '../replica/leader-link.ts';
 import type { PendingProposal } from '../replica/pending-proposals.ts';
 import { newestCommandKind } from '../replica/command-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
-import { isNonce, newNonce, proofOf, proves } from './link-proof.ts';
+import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
 import type { LeaderView } from './follower-link.ts';
 import { Outbox } from './outbox.ts';
 
@@ -30,7 +30,8 @@ export interface LeaderConnectionOptions {
   readonly onReturned: (sequence: number, epoch: number) => void;
   /** The log goes on up to `index` at least: with this server's proposals, or with what a read here waits for. */
   readonly onAppended: (index: number, entry?: LoggedEntry) => void;
-  readonly onRefused: (sequence: number, error: ProposalError) => void;
+  /** It was not appended, and whoever wants it is told why. */
+  readonly onRefused: (sequence: number, error: ProposalError | GrpcStatus) => void;
   readonly onView: (view: LeaderView) => void;
   /** The stream is over: called once, also when it never came to a welcome. */
   readonly onClosed: (connection: LeaderConnection, status: grpc.StatusObject) => void;
@@ -102,8 +103,9 @@ export class LeaderConnection implements LeaderLink {
     this.#stream.on('drain', () => this.#outbox.drained());
     this.#stream.on('error', () => {});
     this.#stream.on('status', (status) => this.#over(status));
-    const { epoch, memberId, run } = options;
-    const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch) };
+    const { epoch, memberId, run, secret } = options;
+    const mac = proofOf('greeting', secret, this.#transcript(noNonce));
+    const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch), mac };
     this.#stream.write({ hello: { ...hello, newestCommand: newestCommandKind } });
   }
 
@@ -173,10 +175,11 @@ export class LeaderConnection implements LeaderLink {
     }
     if (reply.welcome) this.#welcomed(reply);
     if (reply.view !== undefined) onView({ index: Number(reply.view.index), silent: reply.view.silent });
-    for (const { sequence, reason } of reply.refusals) {
+    for (const { sequence, reason, code, message } of reply.refusals) {
       if (reason === Reason.DEPOSED) onReturned(Number(sequence), this.epoch);
       else if (reason === Reason.OVERLOADED)
         onRefused(Number(sequence), new ProposalError('overloaded', 'the leader is overloaded'));
+      else if (reason === Reason.REFUSED) onRefused(Number(sequence), new GrpcStatus(code as GrpcCode, message));
       else
         onRefused(Number(sequence), new ProposalError('stopped', 'the leader does not take this from another server'));
     }
@@ -200,25 +203,23 @@ export class LeaderConnection implements LeaderLink {
 
   /** The leader proves first, and only then does this side: to whoever has taken its address nothing is told. */
   #prove(challenge: peerpb.Challenge | undefined): void {
-    const { address, clusterId, epoch, leader, memberId, run, secret } = this.#options;
-    const transcript = {
-      clusterId,
-      epoch: BigInt(epoch),
-      leader,
-      memberId,
-      run: String(run),
-      followerNonce: this.#nonce,
-      leaderNonce: challenge?.nonce ?? new Uint8Array(),
-    };
+    const { address, secret } = this.#options;
+    const transcript = this.#transcript(challenge?.nonce ?? noNonce);
     const isGood =
       challenge !== undefined && isNonce(challenge.nonce) && proves(challenge.mac, 'leader', secret, transcript);
     if (!isGood) {
-      this.#complaint = `the server at ${address} does not know the secret of this cluster`;
+      this.#complaint = impostorAt(address);
       this.close();
       return;
     }
     this.#isProved = true;
     this.#stream.write({ proof: { mac: proofOf('follower', secret, transcript) } });
+  }
+
+  #transcript(leaderNonce: Uint8Array): LinkTranscript {
+    const { clusterId, epoch, leader, memberId, run } = this.#options;
+    const said = { clusterId, epoch: BigInt(epoch), leader, memberId, run: String(run) };
+    return { ...said, followerNonce: this.#nonce, leaderNonce };
   }
 
   /** A later question covers the earlier ones. */
@@ -242,7 +243,9 @@ export class LeaderConnection implements LeaderLink {
     if (this.#closed) return;
     this.#closed = true;
     this.#client.close();
-    const details = this.#complaint ?? status.details;
+    // Whoever does not take this side's greeting cannot prove anything either.
+    const isRejected = !this.#isProved && status.code === grpc.status.PERMISSION_DENIED;
+    const details = isRejected ? impostorAt(this.#options.address) : (this.#complaint ?? status.details);
     const lost = new ProposalError('deposed', `the stream to the leader ended: ${details}`);
     for (const { reject } of [...this.#questions.values(), ...this.#calls.values()]) reject(lost);
     this.#questions.clear();
@@ -251,6 +254,10 @@ export class LeaderConnection implements LeaderLink {
     const code = this.#isProved ? status.code : grpc.status.UNAVAILABLE;
     this.#options.onClosed(this, { ...status, code, details });
   }
+}
+
+function impostorAt(address: string): string {
+  return `the server at ${address} does not know the secret of this cluster`;
 }
 
 function tooLarge(): ProposalError {

@@ -1,10 +1,60 @@
-import { expect, test } from 'vitest';
-import { hostAndPort, leaderName, memberOfLeader } from './leader-finder.ts';
+import { expect, test, vi } from 'vitest';
+import type { SharedReplica } from '../replica/shared-replica.ts';
+import { hostAndPort, LeaderFinder, leaderName, memberOfLeader } from './leader-finder.ts';
+import { LeadingServer } from './testing/leading-server.ts';
 
 test('a follower dials the port that the leader has registered, the port 80 too', () => {
   expect(hostAndPort('http://10.0.0.7:2379')).toBe('10.0.0.7:2379');
   expect(hostAndPort('http://tenure.example:80')).toBe('tenure.example:80');
   expect(hostAndPort('http://[::1]:80')).toBe('[::1]:80');
+});
+
+test('what is no address is passed over, whatever the log holds', () => {
+  const nonsense = [
+    '',
+    'not a url',
+    'http://',
+    'http://h:0',
+    'http://h:99999',
+    'unix:///x',
+    `http://${'h'.repeat(400)}:1`,
+  ];
+  for (const url of nonsense) expect(hostAndPort(url), url).toBeUndefined();
+});
+
+test('a leader that has registered nonsense is complained of once, and reached at what is left', async () => {
+  const server = await LeadingServer.start([2n]);
+  const pair = server.replica;
+  const warnings: string[] = [];
+  const linked: unknown[] = [];
+  const register = (clientUrls: string[]): Promise<unknown> =>
+    pair.propose({ kind: 'registerMember', id: 1n, name: 'm1', clientUrls });
+  await register(['not a url', 'x'.repeat(100_000)]);
+  const finder = new LeaderFinder({
+    replica: { state: pair.state, position: pair.position, linked: () => undefined } as unknown as SharedReplica,
+    memberId: 2n,
+    run: 5,
+    leaderId: leaderName(2n, 5),
+    lookNow: () => undefined,
+    onRenewed: () => undefined,
+    onRenewalRefused: () => undefined,
+    onLinked: (connection) => linked.push(connection),
+    warn: (message) => warnings.push(message),
+    onNameTaken: () => undefined,
+  });
+  try {
+    for (let looks = 0; looks < 3; looks += 1) finder.look();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/m1 has registered what is no address: "not a url", "x{100}"$/);
+    expect(finder.problem).toBe('the leader m1 has told no address');
+    await register(['not a url', `http://${server.address}`]);
+    finder.look();
+    await vi.waitFor(() => expect(linked).toHaveLength(1), { timeout: 20_000 });
+    expect(finder.problem).toBeUndefined();
+  } finally {
+    finder.stop();
+    await server.close();
+  }
 });
 
 test('the name of a leader tells its member, up to the largest id', () => {

@@ -1,3 +1,6 @@
+import { isIPv6 } from 'node:net';
+import type { Member } from '@tenure/core';
+import { parseMemberUrl } from '../config/member-address.ts';
 import type { LoggedEntry } from '../engines/log-engine.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { GrpcCode } from '../grpc/transport/grpc-status.ts';
@@ -16,6 +19,8 @@ export interface LeaderFinderOptions {
   readonly onRenewalRefused: (id: bigint) => void;
   /** The connection is there, or gone. */
   readonly onLinked: (connection: LeaderConnection | undefined) => void;
+  /** Told, once for each registration, what is wrong with it. */
+  readonly warn: (message: string) => void;
   /** Another process runs under this server's member id. */
   readonly onNameTaken: (message: string) => void;
 }
@@ -26,6 +31,14 @@ const retryDelayMs = 100;
 const reportIntervalMs = 500;
 /** A connection that is not welcome after so many of these intervals is given up. */
 const maxIntervalsToWelcome = 6;
+
+/** What is shown of addresses that are none, which may be of any number and length. */
+const maxShownUrls = 4;
+const maxShownChars = 100;
+
+function quoted(urls: readonly string[]): string {
+  return urls.map((url) => JSON.stringify(url.slice(0, maxShownChars))).join(', ');
+}
 
 /** How a leader is named in its claim: its member, and the run of its process. */
 export function leaderName(memberId: bigint, run: number): string {
@@ -38,10 +51,12 @@ export function memberOfLeader(leader: string): bigint | undefined {
   return hex === undefined ? undefined : BigInt(`0x${hex}`);
 }
 
-/** Where a server listens that has registered this URL. A URL does not keep the port 80, and gRPC would take 443. */
-export function hostAndPort(url: string): string {
-  const { hostname, port } = new URL(url);
-  return `${hostname}:${port === '' ? 80 : port}`;
+/** Where a server listens that has registered this URL; undefined for what is no address, whoever has registered it. */
+export function hostAndPort(url: string): string | undefined {
+  const address = parseMemberUrl(url);
+  if (address === undefined) return undefined;
+  const { host, port } = address;
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 /** Keeps a follower connected to whoever leads, as the log says, by the addresses that the leader has registered. */
@@ -56,6 +71,8 @@ export class LeaderFinder {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #view: LeaderView = { index: 0, silent: [] };
+  /** The registration that was last complained of. */
+  #complainedOf: readonly string[] | undefined;
   /** Why the last try to reach the leader failed. */
   #failure: string | undefined;
 
@@ -83,8 +100,11 @@ export class LeaderFinder {
     if (this.#linked || leader === leaderId || leader === '') return undefined;
     const member = members.find(({ id }) => id === memberOfLeader(leader));
     if (member === undefined) return 'the leader has not told its addresses';
+    const addresses = this.#addressesOf(member);
+    if (addresses.length === 0) return `the leader ${member.name.slice(0, maxShownChars)} has told no address`;
     const why = this.#failure === undefined ? '' : `: ${this.#failure}`;
-    return `the leader ${member.name} (${member.clientUrls.join(', ')}) cannot be reached${why}`;
+    const shown = addresses.slice(0, maxShownUrls).map((address) => `http://${address}`);
+    return `the leader ${member.name.slice(0, maxShownChars)} (${shown.join(', ')}) cannot be reached${why}`;
   }
 
   /** The leader or its addresses may have changed: to be called when a claim or a registration was applied. */
@@ -93,13 +113,29 @@ export class LeaderFinder {
     const { replica, leaderId } = this.#options;
     const { epoch, leader } = replica.state;
     if (this.#connection !== undefined && this.#connection.epoch !== epoch) this.#drop();
+    // Without a secret nothing can be proved: no server has made such a log.
+    if (replica.state.secret === '') return;
     if (leader === '' || leader === leaderId || this.#connection !== undefined || this.#timer !== undefined) return;
     const member = replica.state.members.find(({ id }) => id === memberOfLeader(leader));
-    const address = member?.clientUrls[this.#tries % Math.max(1, member.clientUrls.length)];
+    const addresses = member === undefined ? [] : this.#addressesOf(member);
+    const address = addresses[this.#tries % Math.max(1, addresses.length)];
     if (address === undefined) return;
     this.#tries += 1;
     this.#waits = 0;
-    this.#connect(epoch, hostAndPort(address));
+    this.#connect(epoch, address);
+  }
+
+  /** What is no address is passed over: the log may hold anything that some server has registered. */
+  #addressesOf({ name, clientUrls }: Member): readonly string[] {
+    const addresses = clientUrls.map(hostAndPort).filter((address) => address !== undefined);
+    if (addresses.length < clientUrls.length && this.#complainedOf !== clientUrls) {
+      this.#complainedOf = clientUrls;
+      const shown = clientUrls.filter((url) => hostAndPort(url) === undefined).slice(0, maxShownUrls);
+      this.#options.warn(
+        `the member ${name.slice(0, maxShownChars)} has registered what is no address: ${quoted(shown)}`,
+      );
+    }
+    return addresses;
   }
 
   stop(): void {

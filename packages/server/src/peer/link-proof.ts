@@ -12,8 +12,12 @@ export interface LinkTranscript {
   readonly leaderNonce: Uint8Array;
 }
 
-/** Who proves. A proof of one is none of the other, so that nobody can be answered with his own words. */
-export type LinkRole = 'leader' | 'follower';
+/**
+ * Who proves, and when. A proof of one is none of the other, so that nobody can be answered with his own words. That of
+ * the greeting is made before the leader has said anything, so it may be a repetition: it tells strangers from those
+ * who may be servers, and no more.
+ */
+export type LinkRole = 'greeting' | 'leader' | 'follower';
 
 const nonceBytes = 32;
 
@@ -21,6 +25,9 @@ const nonceBytes = 32;
 export function newNonce(): Buffer {
   return randomBytes(nonceBytes);
 }
+
+/** Stands for the leader's nonce in the proof of a greeting. */
+export const noNonce: Uint8Array = new Uint8Array();
 
 export function isNonce(nonce: Uint8Array): boolean {
   return nonce.length === nonceBytes;

@@ -23,6 +23,16 @@ export class Outbox<Item> {
     this.#bound = bound;
   }
 
+  /** Items that wait. */
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Whether the stream takes no more now: `drained` will be called. */
+  get isFull(): boolean {
+    return this.#full;
+  }
+
   put(item: Item): void {
     this.#items.push(item);
     this.#schedule();

@@ -1,18 +1,17 @@
-import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
-import * as grpc from '@grpc/grpc-js';
 import type { Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { encodeCommand } from '../replica/command-codec.ts';
 import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
 import type { LeaderView } from './follower-link.ts';
-import { newNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
+import { newNonce, noNonce, proofOf, proves } from './link-proof.ts';
 import { followerOptions } from './testing/follower-options.ts';
 import { LeadingServer } from './testing/leading-server.ts';
+import { clientOf, patience, Stranger } from './testing/stranger.ts';
 
-const patience = { timeout: 20_000, interval: 20 };
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
+  Stranger.cancelAll();
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
@@ -20,73 +19,6 @@ async function start(members: readonly bigint[] = [2n, 3n]): Promise<LeadingServ
   const server = await LeadingServer.start(members);
   cleanups.push(() => server.close());
   return server;
-}
-
-/** A stream whose words are chosen by the test. */
-class Stranger {
-  readonly #call: grpc.ClientDuplexStream<Buffer, peerpb.FromLeader>;
-  readonly #replies: peerpb.FromLeader[] = [];
-  status: { code: number; details: string } | undefined;
-
-  constructor({ address }: LeadingServer) {
-    const client = new grpc.Client(address, grpc.credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-    this.#call = client.makeBidiStreamRequest(
-      '/tenure.peer.v1.Peer/Link',
-      (bytes: Buffer) => bytes,
-      (bytes: Buffer) => fromBinary(peerpb.FromLeaderSchema, bytes),
-    );
-    this.#call.on('data', (reply: peerpb.FromLeader) => this.#replies.push(reply));
-    this.#call.on('error', () => {});
-    this.#call.on('status', ({ code, details }) => (this.status = { code, details }));
-    cleanups.push(() => {
-      this.#call.cancel();
-      client.close();
-    });
-  }
-
-  get isWelcome(): boolean {
-    return this.#replies.some(({ welcome }) => welcome);
-  }
-
-  get refusals(): peerpb.Refusal[] {
-    return this.#replies.flatMap(({ refusals }) => refusals);
-  }
-
-  say(message: MessageInitShape<typeof peerpb.ToLeaderSchema>): void {
-    this.sayBytes(Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, message))));
-  }
-
-  sayBytes(bytes: Buffer): void {
-    this.#call.write(bytes);
-  }
-
-  /** Says hello; gives what both sides have said, and the proof of the leader. */
-  async hello(
-    server: LeadingServer,
-    { memberId = 2n, run = '5', nonce = newNonce() } = {},
-  ): Promise<{ transcript: LinkTranscript; mac: Uint8Array }> {
-    const { clusterId, epoch } = server.replica.state;
-    this.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce } });
-    const challenge = await vi.waitFor(() => {
-      const found = this.#replies.find((reply) => reply.challenge !== undefined)?.challenge;
-      if (found === undefined) throw new Error(`no challenge came: ${JSON.stringify(this.status)}`);
-      return found;
-    }, patience);
-    const nonces = { followerNonce: nonce, leaderNonce: challenge.nonce };
-    const transcript = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId, run, ...nonces };
-    return { transcript, mac: challenge.mac };
-  }
-
-  ended(): Promise<{ code: number; details: string }> {
-    return vi.waitFor(() => {
-      if (this.status === undefined) throw new Error('the stream stands');
-      return this.status;
-    }, patience);
-  }
-
-  welcomed(): Promise<void> {
-    return vi.waitFor(() => expect(this.isWelcome, JSON.stringify(this.status)).toBe(true), patience);
-  }
 }
 
 const wrongSecret = { code: 7, details: 'the secret of this cluster is another' };
@@ -134,7 +66,7 @@ describe('a stream between servers', () => {
     await follower.welcomed();
 
     const replayer = new Stranger(server);
-    await replayer.hello(server, { nonce });
+    await replayer.hello(server, { nonce, isGreeting: false });
     replayer.say({ proof: { mac: overheard } });
     expect(await replayer.ended()).toEqual(wrongSecret);
   });
@@ -169,16 +101,54 @@ describe('a stream between servers', () => {
     expect(server.logged).toEqual([]);
   });
 
-  test('is not kept from anybody who knows the secret by those who say nothing', async () => {
+  test('is not taken from a server by any number of those who do not know the secret', async () => {
     const server = await start();
-    const { secret } = server.replica.state;
-    const crowd = Array.from({ length: 64 }, () => new Stranger(server));
-    await Promise.all(crowd.map((stranger) => stranger.hello(server)));
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server);
-    follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
-    await follower.welcomed();
+    const client = clientOf(server.address);
+    const crowd = Array.from({ length: 1_100 }, () => new Stranger(server, client));
+    for (const stranger of crowd.slice(0, 100))
+      void stranger.hello(server, { isGreeting: false }).catch(() => undefined);
     expect(await Promise.race(crowd.map((stranger) => stranger.ended()))).toMatchObject({ code: 8 });
+    follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
+    await follower.welcomed();
+  });
+
+  test('is not taken by those who repeat the greeting of a server, or make one without the secret', async () => {
+    const server = await start();
+    const nonce = newNonce();
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server, { nonce });
+    const { memberId, run, epoch } = transcript;
+    const mac = proofOf('greeting', server.replica.state.secret, { ...transcript, leaderNonce: noNonce });
+    const client = clientOf(server.address);
+    for (const [said, details] of [
+      [mac, 'the greeting was made for another stream'],
+      [Buffer.alloc(32, 7), wrongSecret.details],
+    ] as const) {
+      const crowd = Array.from({ length: 100 }, () => new Stranger(server, client));
+      for (const stranger of crowd) stranger.say({ hello: { memberId, run, epoch, nonce, mac: said } });
+      for (const stranger of crowd) expect(await stranger.ended()).toEqual({ code: 7, details });
+    }
+    follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
+    await follower.welcomed();
+  });
+
+  test('of a server of an older version, which sends no proof with its greeting, is taken', async () => {
+    const server = await start();
+    const follower = new Stranger(server);
+    const { transcript } = await follower.hello(server, { isGreeting: false });
+    follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
+    await follower.welcomed();
+  });
+
+  test('is refused for a run that is no number that the log could hold', async () => {
+    const server = await start();
+    for (const run of ['', '-1', 'NaN', '1e3', '4294967296', '9'.repeat(400)]) {
+      const stranger = new Stranger(server);
+      stranger.say({ hello: { memberId: 2n, run, epoch: 1n, nonce: newNonce() } });
+      expect((await stranger.ended()).code).toBe(3);
+    }
   });
 
   test('is ended from the side of the follower when the leader does not know the secret', async () => {
@@ -241,6 +211,7 @@ describe('the leader', () => {
     const { transcript } = await follower.hello(server);
     follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
     await follower.welcomed();
+    for (let entries = 0; entries < 10; entries += 1) await server.replica.barrier();
     for (let said = 1; said <= 10; said += 1) {
       look(server, 3);
       follower.say({ appliedIndex: BigInt(said) });

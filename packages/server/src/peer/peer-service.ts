@@ -3,7 +3,7 @@ import { txnLimitsKind } from '../replica/command-codec.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
-import { FollowerLink, type LeaderView } from './follower-link.ts';
+import { FollowerLink, type FollowerLinkOptions, type LeaderView } from './follower-link.ts';
 import { nameTakenText } from './name-taken-text.ts';
 
 export interface PeerServiceOptions {
@@ -13,6 +13,8 @@ export interface PeerServiceOptions {
   readonly leaderId: string;
   /** Renews a lease, if this server leads and its right holds; undefined otherwise. */
   readonly renew: (id: bigint) => number | Promise<number> | undefined;
+  /** What this server asks of a command before it is proposed: see FollowerLinkOptions. */
+  readonly check: FollowerLinkOptions['check'];
   /** Answers a unary call that only the leader can, as it would answer a client. */
   readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
   /** How often the links are looked at; a second if it is left out. */
@@ -29,8 +31,17 @@ const defaultLookIntervalMs = 1_000;
 const maxSilentLooks = 3;
 /** A look falls between two words of a follower that is well as often as not. */
 const maxLooksOfTheLiving = 1;
-/** Streams that have not yet proved that they know the secret; with more of them the oldest is turned away. */
-const maxStrangers = 64;
+/**
+ * Streams that have not begun as those of a server do; with more of them the oldest is turned away. The greeting of a
+ * server comes with its stream: so many others would have to come in between.
+ */
+const maxStrangers = 1_024;
+/**
+ * Streams that began with the greeting of a server and have not yet proved that it was made for them; with more of them
+ * the oldest is turned away. Whoever does not know the secret can only repeat greetings that he has overheard, each of
+ * them on one stream at a time.
+ */
+const maxGreeted = 64;
 
 const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
 
@@ -38,6 +49,9 @@ const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdse
 export class PeerService {
   readonly #options: PeerServiceOptions;
   readonly #links = new Set<FollowerLink>();
+  /** Of the links, in the order in which they came: those without a greeting, and those with no more than that. */
+  readonly #strangers = new Set<FollowerLink>();
+  readonly #greetedLinks = new Set<FollowerLink>();
   readonly #timer: NodeJS.Timeout;
   /** In how many looks in a row each member was without a link, in the epoch that this server leads. */
   readonly #missed = new Map<bigint, number>();
@@ -69,27 +83,42 @@ export class PeerService {
   }
 
   handle(call: DuplexCall): void {
-    const strangers = [...this.#links].filter(({ welcome }) => !welcome);
-    if (strangers.length >= maxStrangers) {
-      // Whoever knows the secret has said so in a moment: the one that came first has had the longest time for it.
-      strangers[0]?.end(
-        new GrpcStatus(GrpcCode.resourceExhausted, 'too many streams from other servers have not said who they are'),
-      );
-    }
-    const { leaderId, replica, renew, answer } = this.#options;
+    // Whoever knows the secret has said so in a moment: the one that came first has had the longest time for it.
+    if (this.#strangers.size >= maxStrangers) endOldest(this.#strangers);
+    const { leaderId, replica, renew, answer, check } = this.#options;
     const link = new FollowerLink(call, {
       replica,
       leaderId,
       renew,
       answer,
+      check,
+      onGreeted: (greeted) => this.#greeted(greeted),
       admit: (joining) => this.#refusalOf(joining),
+      onWelcome: () => {
+        this.#strangers.delete(link);
+        this.#greetedLinks.delete(link);
+      },
       view: () => this.view,
     });
     this.#links.add(link);
+    this.#strangers.add(link);
     call.onClose = () => {
       link.closed();
       this.#links.delete(link);
+      this.#strangers.delete(link);
+      this.#greetedLinks.delete(link);
     };
+  }
+
+  #greeted(link: FollowerLink): void {
+    this.#strangers.delete(link);
+    const isRepeated = [...this.#links].some((other) => other !== link && other.greeting === link.greeting);
+    if (isRepeated) {
+      link.end(new GrpcStatus(GrpcCode.permissionDenied, 'the greeting was made for another stream'));
+      return;
+    }
+    if (this.#greetedLinks.size >= maxGreeted) endOldest(this.#greetedLinks);
+    this.#greetedLinks.add(link);
   }
 
   /** This server does not lead any more: who is linked looks for the next leader. */
@@ -146,4 +175,10 @@ export class PeerService {
     if (state.hasTxnLimits || !this.#canAllApply(txnLimitsKind)) return;
     replica.proposeHere({ kind: 'setTxnLimits', limits: defaultTxnLimits }).catch(() => undefined);
   }
+}
+
+function endOldest(links: ReadonlySet<FollowerLink>): void {
+  const [oldest] = links;
+  const message = 'too many streams from other servers have not said who they are';
+  oldest?.end(new GrpcStatus(GrpcCode.resourceExhausted, message));
 }

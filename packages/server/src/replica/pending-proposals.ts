@@ -107,7 +107,7 @@ export class PendingProposals {
   }
 
   /** It was not appended and will not be. */
-  refuse(sequence: number, error: ProposalError): void {
+  refuse(sequence: number, error: Error): void {
     this.#take(sequence)?.reject(error);
   }
 

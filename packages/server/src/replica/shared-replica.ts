@@ -183,7 +183,7 @@ export class SharedReplica {
     this.#handAll();
   }
 
-  refused(sequence: number, error: ProposalError): void {
+  refused(sequence: number, error: Error): void {
     this.#pending.refuse(sequence, error);
   }
 

@@ -14,6 +14,7 @@ const never = 2 ** 31 - 1;
 export interface LeadingServerOptions {
   readonly renew?: PeerServiceOptions['renew'];
   readonly answer?: PeerServiceOptions['answer'];
+  readonly check?: PeerServiceOptions['check'];
   readonly limits?: Partial<TransportLimits>;
   /** How often it looks at its links; only when it is told to if this is left out. */
   readonly lookIntervalMs?: number;
@@ -47,6 +48,7 @@ export class LeadingServer {
   /** `members`: registered, beside the leader itself. */
   static async start(members: readonly bigint[], options: LeadingServerOptions = {}): Promise<LeadingServer> {
     const { renew = () => 5_000, answer = () => Buffer.alloc(5), limits = {}, lookIntervalMs = never } = options;
+    const { check = () => undefined } = options;
     const pair = new ReplicaPair();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
@@ -60,6 +62,7 @@ export class LeadingServer {
       leaderId: leaderName(leaderMemberId, leaderRun),
       renew,
       answer,
+      check,
       lookIntervalMs,
     });
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
