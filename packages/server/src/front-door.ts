@@ -41,6 +41,8 @@ export interface FrontDoorOptions {
   readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
   /** Paths beside etcd's API. */
   readonly ownRoutes?: ReadonlyMap<string, MethodHandler>;
+  /** The one of them by which other servers link themselves. */
+  readonly peerPath?: string;
 }
 
 /** Everything between the sockets and the replica: the services, their routes, and the transport that serves them. */
@@ -103,7 +105,9 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const current = new CurrentReplies(() => replica.linearize());
   const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
   const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
-  return { transport: createHttp2Transport({ routes, onHttp1, log, limits }), watch, routes, rules, requirement };
+  const reserved = options.peerPath === undefined ? {} : { peerPath: options.peerPath };
+  const transport = createHttp2Transport({ routes, onHttp1, log, limits, ...reserved });
+  return { transport, watch, routes, rules, requirement };
 }
 
 /** Listens at every configured address. Resolves with the URLs, with the ports that were bound. */

@@ -23,7 +23,7 @@ import { ForwardingDesk } from './peer/forwarding-desk.ts';
 import { LeaderCalls } from './peer/leader-calls.ts';
 import { LeaderFinder, leaderName, memberOfLeader } from './peer/leader-finder.ts';
 import { nameTakenText } from './peer/name-taken-text.ts';
-import { PeerService } from './peer/peer-service.ts';
+import { peerLinkPath, PeerService } from './peer/peer-service.ts';
 import { AutoCompactor } from './replica/auto-compactor.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import { ensureCluster } from './replica/ensure-cluster.ts';
@@ -340,7 +340,8 @@ export class SharedServer implements RunningServer {
       reach,
       leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
       leaderOnly: (path, request, local) => leaderCalls.answer(path, request, local),
-      ownRoutes: new Map([...membership.routes, ['/tenure.peer.v1.Peer/Link', link]]),
+      ownRoutes: new Map([...membership.routes, [peerLinkPath, link]]),
+      peerPath: peerLinkPath,
       onHttp1: createHttpHandler({
         health: {
           alarms: () => replica.state.alarms.map(({ alarm }) => alarm),

@@ -31,6 +31,7 @@ class RenewalStream {
       onClose: () => {},
       pause: () => (this.isPaused = true),
       resume: () => (this.isPaused = false),
+      trustPeer: () => {},
       end: (status) => (this.status = status),
       send: (framed) => {
         const reply = decodeMessage(etcdserverpb.LeaseKeepAliveResponseSchema, framed.subarray(5));

@@ -181,6 +181,7 @@ export class FollowerLink {
     this.memberId = transcript.memberId;
     this.run = transcript.run;
     this.welcome = true;
+    this.#call.trustPeer();
     this.#options.onWelcome();
     this.#outbox.put({ welcome: true, maxMessageBytes: BigInt(this.#call.maxReceiveBytes) });
     this.tell(this.#options.view());

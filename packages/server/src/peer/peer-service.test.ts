@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -134,6 +136,33 @@ describe('a stream between servers', () => {
     await follower.welcomed();
   });
 
+  test('finds a place when clients hold all sockets and strangers knock without end, and keeps it', async () => {
+    const server = await LeadingServer.start([2n], { limits: { maxConnections: 4, maxReservedConnections: 4 } });
+    cleanups.push(() => server.close());
+    const port = Number(server.address.split(':')[1]);
+    const closed: number[] = [];
+    const knock = (count: number): Promise<unknown> =>
+      Promise.all(
+        Array.from({ length: count }, (_, at) => {
+          const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+          cleanups.push(() => void socket.destroy());
+          socket.once('close', () => closed.push(at));
+          return once(socket, 'connect');
+        }),
+      );
+    await knock(24);
+    await vi.waitFor(() => expect(closed).toHaveLength(16), patience);
+    const follower = new Stranger(server);
+    await follower.join(server);
+    await knock(40);
+    await vi.waitFor(() => expect(closed).toHaveLength(16 + 1 + 40), patience);
+    follower.say({ appliedIndex: 1n });
+    await vi.waitFor(() => expect(server.peers.peers).toMatchObject([{ memberId: 2n, appliedIndex: 1 }]), patience);
+    expect(follower.status).toBeUndefined();
+    // What is kept for servers serves nobody else.
+    expect(await fetch(`http://${server.address}/metrics`).then(String, () => 'closed')).toBe('closed');
+  });
+
   test('of a server of an older version, which sends no proof with its greeting, is taken', async () => {
     const server = await start();
     const follower = new Stranger(server);
@@ -154,7 +183,7 @@ describe('a stream between servers', () => {
   test('is ended from the side of the follower when the leader does not know the secret', async () => {
     const server = await start();
     const { clusterId } = server.replica.state;
-    const connect = (options: Partial<LeaderConnectionOptions>): Promise<string> =>
+    const link = (options: Partial<LeaderConnectionOptions>): Promise<string> =>
       new Promise((resolve) => {
         const heard = {
           onWelcome: () => resolve('welcome'),
@@ -163,12 +192,12 @@ describe('a stream between servers', () => {
         const connection = new LeaderConnection(followerOptions({ ...server.known, ...heard, ...options }));
         cleanups.push(() => connection.close());
       });
-    expect(await connect({})).toBe('welcome');
+    expect(await link({})).toBe('welcome');
     const impostor = `the server at ${server.address} does not know the secret of this cluster`;
-    expect(await connect({ secret: 'another' })).toBe(impostor);
-    expect(await connect({ clusterId: clusterId + 1n })).toBe(impostor);
+    expect(await link({ secret: 'another' })).toBe(impostor);
+    expect(await link({ clusterId: clusterId + 1n })).toBe(impostor);
     // Another run of the leader's process than the one that made the claim.
-    expect(await connect({ leader: '1/ffff' })).toBe(impostor);
+    expect(await link({ leader: '1/ffff' })).toBe(impostor);
   });
 });
 

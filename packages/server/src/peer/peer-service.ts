@@ -43,6 +43,9 @@ const maxStrangers = 1_024;
  */
 const maxGreeted = 64;
 
+/** The method of the service of tenure_peer.proto. */
+export const peerLinkPath = '/tenure.peer.v1.Peer/Link';
+
 const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
 
 /** The leader's end of the streams from the other servers. */

@@ -91,6 +91,10 @@ export class BidiCall extends StreamCall implements DuplexCall {
     this.#deliver();
   }
 
+  trustPeer(): void {
+    this.connection.trustPeer();
+  }
+
   end(status: GrpcStatus): void {
     if (this.ended) return;
     this.finish(status.code === GrpcCode.ok ? undefined : status);

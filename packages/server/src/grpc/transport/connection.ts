@@ -22,6 +22,8 @@ export interface Connection {
   readonly streamBytes: Budget;
   /** Sweeps so far: a clock that costs a call nothing to read. */
   sweeps: number;
+  /** At the other end is a server of this cluster. */
+  trustPeer(): void;
   /** A call's client, or the end of the connection, has reset its stream. */
   countReset(): void;
 }

@@ -26,6 +26,10 @@ export class Http2Connection implements Connection {
   readonly replyBytes: Budget;
   readonly streamBytes: Budget;
   sweeps = 0;
+  /** At the other end is a server of this cluster. */
+  isPeer = false;
+  /** Called when that is known. */
+  onPeer: () => void = () => {};
   #pings = 0;
   #settings = 0;
   #resets = 0;
@@ -74,6 +78,11 @@ export class Http2Connection implements Connection {
   drain(status: GrpcStatus): void {
     this.session.close();
     for (const call of this.lastingCalls) call.refuse(status);
+  }
+
+  trustPeer(): void {
+    this.isPeer = true;
+    this.onPeer();
   }
 
   countReset(): void {

@@ -6,6 +6,7 @@ import { dispatchStream, type Http2RequestListener } from './call-dispatcher.ts'
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { Http2Connection, type TransportBudgets } from './http2-connection.ts';
 import { http2Options } from './http2-options.ts';
+import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
 import type { GrpcRoutes } from './transport.ts';
 import { defaultTransportLimits, type TransportLimits } from './transport-limits.ts';
@@ -17,6 +18,8 @@ export interface TransportOptions {
   readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
   readonly log: TransportLog;
   readonly limits?: Partial<TransportLimits>;
+  /** By which other servers link themselves: what may be called on the connections that are kept for them. */
+  readonly peerPath?: string;
 }
 
 export interface Transport {
@@ -62,6 +65,9 @@ class Http2Transport implements Transport {
   readonly #listeners: Server[] = [];
   readonly #budgets: TransportBudgets;
   readonly #sockets: Set<Socket> = new Set();
+  readonly #reserve: PeerReserve;
+  /** The socket whose session is being made. */
+  #accepting: Socket | undefined;
   readonly #connections: Set<Http2Connection> = new Set();
   /** Gives up on connections whose protocol is not known yet. */
   readonly #undecided: Map<Socket, () => void> = new Map();
@@ -75,6 +81,8 @@ class Http2Transport implements Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#limits = { ...defaultTransportLimits, ...options.limits };
+    // Without other servers there is nothing to reserve.
+    this.#reserve = new PeerReserve(options.peerPath === undefined ? 0 : this.#limits.maxReservedConnections);
     this.#budgets = this.#createBudgets();
     this.#http1 = this.#createHttp1();
     this.#http2 = this.#createHttp2();
@@ -128,7 +136,8 @@ class Http2Transport implements Transport {
   #accept(socket: Socket): void {
     // Without a listener the error of one broken socket would end the process.
     socket.on('error', (error) => this.#options.log.debug({ err: error }, 'a connection failed'));
-    if (this.#closing !== undefined || this.#sockets.size >= this.#limits.maxConnections) {
+    const isFull = this.#sockets.size - this.#reserve.size >= this.#limits.maxConnections;
+    if (this.#closing !== undefined || (isFull && !this.#reserve.take(socket))) {
       this.#refusedSockets += 1;
       socket.destroy();
       return;
@@ -136,16 +145,23 @@ class Http2Transport implements Transport {
     this.#sockets.add(socket);
     socket.on('close', () => {
       this.#sockets.delete(socket);
+      this.#reserve.giveBack(socket);
       this.#undecided.delete(socket);
       if (this.#sockets.size === 0) this.#onLastClosed?.();
     });
     const giveUp = sniffProtocol(socket, this.#limits.prefaceTimeoutMs, {
       onHttp2: (decided) => {
         this.#undecided.delete(decided);
+        this.#accepting = decided;
         this.#http2.emit('connection', decided);
+        this.#accepting = undefined;
       },
       onHttp1: (decided) => {
         this.#undecided.delete(decided);
+        if (this.#reserve.isUnproved(decided)) {
+          decided.destroy();
+          return;
+        }
         this.#http1.emit('connection', decided);
         decided.resume();
       },
@@ -173,7 +189,7 @@ class Http2Transport implements Transport {
   }
 
   #createHttp2(): ReturnType<typeof createHttp2Server> {
-    const { routes, log } = this.#options;
+    const { routes, log, peerPath } = this.#options;
     // The compatible classes stand in for HTTP/1's, as node documents; their declared types differ in what no handler
     // uses.
     const onHttp = this.#options.onHttp1 as unknown as Http2RequestListener;
@@ -182,7 +198,13 @@ class Http2Transport implements Transport {
       const connection = new Http2Connection(session, this.#limits, log, this.#budgets);
       this.#connections.add(connection);
       session.on('close', () => this.#connections.delete(connection));
+      const socket = this.#accepting;
+      if (socket !== undefined) connection.onPeer = () => this.#reserve.prove(socket);
       session.on('stream', (stream, headers) => {
+        if (headers[':path'] !== peerPath && socket !== undefined && this.#reserve.isUnproved(socket)) {
+          socket.destroy();
+          return;
+        }
         dispatchStream(stream, headers, connection, routes, onHttp);
       });
     });
@@ -205,6 +227,8 @@ class Http2Transport implements Transport {
   #shed(held: keyof TransportBudgets): void {
     let largest: Http2Connection | undefined;
     for (const connection of this.#connections) {
+      // What another server holds is bounded for its connection, and nobody gains by a cluster that falls apart.
+      if (connection.isPeer) continue;
       if (largest === undefined || connection[held].taken > largest[held].taken) largest = connection;
     }
     largest?.cut(`the server holds too much for its clients, and most of it for this one (${held})`);

@@ -7,6 +7,8 @@ export interface TransportLimits {
   readonly maxReceiveBytes: number;
   /** Sockets open at once, HTTP/1 and HTTP/2 together. One more is closed as it arrives. */
   readonly maxConnections: number;
+  /** Sockets beyond these that are taken for other servers: see PeerReserve. */
+  readonly maxReservedConnections: number;
   /**
    * Streams open at once on one connection. A watcher or a keeper of leases holds one each, so a proxy that carries
    * many of them over one connection must not meet the limit. What it protects is memory: an open stream takes 6 to 8
@@ -90,6 +92,7 @@ const mebibyte = 1024 * kibibyte;
 export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxReceiveBytes: 2 * mebibyte,
   maxConnections: 10_000,
+  maxReservedConnections: 64,
   maxConcurrentStreams: 50_000,
   maxTotalCalls: 200_000,
   maxSessionMemoryMiB: 64,

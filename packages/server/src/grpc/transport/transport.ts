@@ -70,6 +70,8 @@ export interface DuplexCall extends Call {
   /** Stops onMessage and onHalfClose (flow control then holds up the client) until resume, at once and from within. */
   pause(): void;
   resume(): void;
+  /** Whoever calls has proved to be a server of this cluster: its connection is not given up for those of clients. */
+  trustPeer(): void;
   /** Ends the call once what was sent has left. Calls onClose before it returns; does nothing when the call is over. */
   end(status: GrpcStatus): void;
 }

@@ -4,7 +4,7 @@ import type { MethodHandler } from '../../grpc/transport/transport.ts';
 import type { SharedReplica } from '../../replica/shared-replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
 import { leaderName } from '../leader-finder.ts';
-import { PeerService, type PeerServiceOptions } from '../peer-service.ts';
+import { peerLinkPath, PeerService, type PeerServiceOptions } from '../peer-service.ts';
 
 const leaderRun = 77;
 const leaderMemberId = 1n;
@@ -66,7 +66,7 @@ export class LeadingServer {
       lookIntervalMs,
     });
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
-    const { transport, port, logged } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link }, limits);
+    const { transport, port, logged } = await startTestServer({ [peerLinkPath]: link }, limits, peerLinkPath);
     const address = `127.0.0.1:${port}`;
     return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
   }

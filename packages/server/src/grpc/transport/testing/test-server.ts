@@ -13,6 +13,7 @@ export interface TestServer {
 export async function startTestServer(
   routes: Readonly<Record<string, MethodHandler>>,
   limits: Partial<TransportLimits> = {},
+  peerPath?: string,
 ): Promise<TestServer> {
   const logged: string[] = [];
   const transport = createHttp2Transport({
@@ -24,6 +25,7 @@ export async function startTestServer(
       error: (_fields, text) => void logged.push(text),
     },
     limits,
+    ...(peerPath === undefined ? {} : { peerPath }),
   });
   const { port } = await transport.listen('127.0.0.1', 0);
   return { transport, port, logged };

@@ -54,6 +54,8 @@ export class ScriptedCall implements DuplexCall {
     return false;
   }
 
+  trustPeer(): void {}
+
   pause(): void {
     this.paused = true;
   }
