@@ -23,8 +23,12 @@ export class MariadbServer {
 
   static async start(): Promise<MariadbServer> {
     const server = new MariadbServer(await freePort());
-    const data = `--datadir=${server.#data}`;
-    runAs(user, 'mariadb-install-db', ['--no-defaults', '--auth-root-authentication-method=normal', data]);
+    runAs(user, 'mariadb-install-db', [
+      '--no-defaults',
+      '--auth-root-authentication-method=normal',
+      `--datadir=${server.#data}`,
+      server.#temporary,
+    ]);
     const users = [
       `CREATE USER IF NOT EXISTS app@'%' IDENTIFIED BY '';`,
       `GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;`,
@@ -63,6 +67,7 @@ export class MariadbServer {
     const args = [
       '--no-defaults',
       `--datadir=${this.#data}`,
+      this.#temporary,
       `--socket=${join(this.#folder.path, 'socket')}`,
       `--pid-file=${join(this.#folder.path, 'pid')}`,
       `--init-file=${join(this.#folder.path, 'users.sql')}`,
@@ -74,6 +79,11 @@ export class MariadbServer {
     ];
     this.#program = new DatabaseProgram(user, path, args);
     await this.#program.answers(() => this.query('SELECT 1'));
+  }
+
+  /** A server that starts removes the temporary tables that it finds, those of its neighbours in /tmp as well. */
+  get #temporary(): string {
+    return `--tmpdir=${this.#folder.path}`;
   }
 
   get #data(): string {

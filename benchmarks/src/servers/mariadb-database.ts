@@ -29,13 +29,20 @@ export class MariadbDatabase {
   static async start(): Promise<MariadbDatabase> {
     const folder = databaseUser.folder('tenure-bench-mariadb-');
     const data = `--datadir=${join(folder, 'data')}`;
+    const temporary = `--tmpdir=${folder}`;
     try {
-      const install = databaseUser.command('mariadb-install-db', ['--no-defaults', '--skip-test-db', data]);
+      const install = databaseUser.command('mariadb-install-db', ['--no-defaults', '--skip-test-db', data, temporary]);
       execFileSync(install.program, install.args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
       const users = join(folder, 'users.sql');
       writeFileSync(users, `${setUp.join('\n')}\n`, { mode: 0o644 });
       const [port = 0] = await freePorts(1);
-      const args = ['--no-defaults', data, `--socket=${join(folder, 'socket')}`, `--pid-file=${join(folder, 'pid')}`];
+      const args = [
+        '--no-defaults',
+        data,
+        temporary,
+        `--socket=${join(folder, 'socket')}`,
+        `--pid-file=${join(folder, 'pid')}`,
+      ];
       const network = [`--init-file=${users}`, `--port=${port}`, '--bind-address=127.0.0.1', '--skip-name-resolve'];
       const command = databaseUser.command('/usr/sbin/mariadbd', [...args, ...network]);
       return new MariadbDatabase(port, folder, await ServerProcess.start('MariaDB', command, () => accepts(port)));

@@ -33,12 +33,12 @@ describe.runIf(hasPostgres())('opening a log in PostgreSQL', () => {
     const timing = { schemaCheckIntervalMs: cut ? 3_600_000 : 50 };
     test(`a schema that becomes newer ends an engine that has it open, ${how}`, async () => {
       const { engine, reached } = await opened.open({ url: cluster.url(), schema, timing });
-      const following = firstChunk(engine, logStart);
+      const ends = { code: 'unusable', message: /version 2.*newer Tenure/ };
+      const following = assert.rejects(firstChunk(engine, logStart), ends);
       await cluster.query(`UPDATE ${schema}.meta SET version = 2`);
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ~ '^tenure '`;
       if (cut) await cluster.query(ended);
-      const ends = { code: 'unusable', message: /version 2.*newer Tenure/ };
-      await assert.rejects(following, ends);
+      await following;
       for (;;) if (/version 2/.test(await reached('down'))) break;
       // It has ended for good: its server stops, and whoever starts it again learns the same at the opening.
       await cluster.query(`UPDATE ${schema}.meta SET version = 1`);
