@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Command } from '@tenure/core';
+import { defaultTxnLimits, type Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { encodeCommand } from '../replica/command-codec.ts';
@@ -226,6 +226,7 @@ describe('the leader', () => {
       { kind: 'expireLeases', leases: [{ id: 1n, renewIndex: 1 }] },
       { kind: 'checkpointLeases', leases: [] },
       { kind: 'renewLeases', ids: [1n] },
+      { kind: 'setTxnLimits', limits: { maxRows: 1, maxReplyBytes: 1 } },
     ];
     follower.say({ proposals: commands.map((command, at) => ({ sequence: BigInt(at), ...encodeCommand(command) })) });
     await vi.waitFor(() => expect(follower.refusals).toHaveLength(commands.length), patience);
@@ -254,6 +255,29 @@ describe('the leader', () => {
     expect((await follower.ended()).details).toBe('nothing was heard of this server for too long');
     expect(server.peers.view.silent).toEqual([2n]);
     expect(server.peers.peers).toEqual([]);
+  });
+
+  test('sets limits of transactions once every member has said that it knows them, and not before', async () => {
+    const server = await LeadingServer.start([2n, 3n], { hasOldLog: true });
+    cleanups.push(() => server.close());
+    const { state } = server.replica;
+    const lookAndSettle = async (): Promise<boolean> => {
+      look(server, 1);
+      await server.replica.barrier();
+      return state.hasTxnLimits;
+    };
+    const old = new Stranger(server);
+    await old.join(server, { memberId: 2n });
+    await new Stranger(server).join(server, { memberId: 3n, newestCommand: 17 });
+    expect(await lookAndSettle()).toBe(false);
+    look(server, 3);
+    await old.ended();
+    expect(await lookAndSettle()).toBe(false);
+    // The same server, of the newer version.
+    await new Stranger(server).join(server, { memberId: 2n, run: '6', newestCommand: 17 });
+    await new Stranger(server).join(server, { memberId: 3n, newestCommand: 17 });
+    expect(await lookAndSettle()).toBe(true);
+    expect(state.txnLimits).toEqual(defaultTxnLimits);
   });
 
   test('looks by itself', async () => {

@@ -16,6 +16,8 @@ export interface LeadingServerOptions {
   readonly answer?: PeerServiceOptions['answer'];
   readonly check?: PeerServiceOptions['check'];
   readonly limits?: Partial<TransportLimits>;
+  /** Its log was begun by a version that knew no limits of transactions. */
+  readonly hasOldLog?: boolean;
   /** How often it looks at its links; only when it is told to if this is left out. */
   readonly lookIntervalMs?: number;
 }
@@ -48,8 +50,9 @@ export class LeadingServer {
   /** `members`: registered, beside the leader itself. */
   static async start(members: readonly bigint[], options: LeadingServerOptions = {}): Promise<LeadingServer> {
     const { renew = () => 5_000, answer = () => Buffer.alloc(5), limits = {}, lookIntervalMs = never } = options;
-    const { check = () => undefined } = options;
+    const { check = () => undefined, hasOldLog = false } = options;
     const pair = new ReplicaPair();
+    if (hasOldLog) await pair.beginWithoutLimits();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
     await replica.claim({ leader: leaderName(leaderMemberId, leaderRun), rightMs: 800 });

@@ -57,7 +57,10 @@ export class Stranger {
   }
 
   /** Says hello and proves what a server of the cluster can prove. */
-  async join(server: LeadingServer, as: { readonly memberId?: bigint; readonly run?: string } = {}): Promise<void> {
+  async join(
+    server: LeadingServer,
+    as: { readonly memberId?: bigint; readonly run?: string; readonly newestCommand?: number } = {},
+  ): Promise<void> {
     const { transcript } = await this.hello(server, as);
     this.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
     await this.welcomed();
@@ -66,14 +69,14 @@ export class Stranger {
   /** Says hello; gives what both sides have said, and the proof of the leader. */
   async hello(
     server: LeadingServer,
-    { memberId = 2n, run = '5', nonce = newNonce(), isGreeting = true } = {},
+    { memberId = 2n, run = '5', nonce = newNonce(), isGreeting = true, newestCommand = 0 } = {},
   ): Promise<{ transcript: LinkTranscript; mac: Uint8Array }> {
     const { clusterId, epoch } = server.replica.state;
     const said = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId, run, followerNonce: nonce };
     const mac = isGreeting
       ? proofOf('greeting', server.replica.state.secret, { ...said, leaderNonce: noNonce })
       : noNonce;
-    this.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce, mac } });
+    this.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce, mac, newestCommand } });
     const challenge = await vi.waitFor(() => {
       const found = this.#replies.find((reply) => reply.challenge !== undefined)?.challenge;
       if (found === undefined) throw new Error(`no challenge came: ${JSON.stringify(this.status)}`);

@@ -2,8 +2,8 @@ import type { Command } from '@tenure/core';
 import { logStart } from '../../engines/chain-hash.ts';
 import type { LogEngine, Position } from '../../engines/log-engine.ts';
 import { memoryEngine } from '../../engines/memory/memory-engine.ts';
-import { decodeCommand } from '../command-codec.ts';
-import { decodeEntry } from '../entry-codec.ts';
+import { decodeCommand, encodeCommand } from '../command-codec.ts';
+import { decodeEntry, encodeEntry } from '../entry-codec.ts';
 import { ensureCluster } from '../ensure-cluster.ts';
 import type { SharedReplicaOptions } from '../shared-replica-options.ts';
 import { SharedReplica } from '../shared-replica.ts';
@@ -21,6 +21,12 @@ export class ReplicaPair {
   readonly log: LogEngine = memoryEngine();
   readonly #open: SharedReplica[] = [];
   #runs = 0;
+
+  /** Begins the log as a version did that knew no limits of transactions. */
+  async beginWithoutLimits(): Promise<void> {
+    const created = encodeCommand({ kind: 'createCluster', clusterId: 7n, secret: 'of an earlier version' });
+    await this.log.append([encodeEntry({ epoch: 0, timeMs: 0 }, [created])], logStart);
+  }
 
   async join(options: Partial<SharedReplicaOptions> = {}): Promise<WiredReplica> {
     await ensureCluster(this.log);
