@@ -225,7 +225,7 @@ export class SharedServer implements RunningServer {
       onRenewed: (id, ttlMs, revision) => desk.renewed(id, ttlMs, revision),
       onRenewalRefused: (id) => desk.refused(id),
       onLinked: (connection) => desk.linked(connection),
-      lookNow: (entry) => this.#engine.lookNow?.(entry),
+      lookNow: (acknowledged) => this.#engine.lookNow?.(acknowledged),
       warn: (message) => this.#log.warn({}, message),
       onNameTaken: (message) => this.#fail(new Error(message)),
     });

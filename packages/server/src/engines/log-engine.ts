@@ -16,6 +16,12 @@ export interface LoggedEntry {
   readonly bytes: Uint8Array;
 }
 
+/** An entry whose append was acknowledged; its bytes where whoever tells of it has them at hand. */
+export interface Acknowledged {
+  readonly position: Position;
+  readonly bytes?: Uint8Array;
+}
+
 export interface StoredSnapshot {
   readonly position: Position;
   readonly chunks: AsyncIterable<Uint8Array>;
@@ -47,11 +53,12 @@ export interface LogEngine {
   follow(from: Position, signal: AbortSignal): AsyncIterable<readonly LoggedEntry[]>;
 
   /**
-   * A hint that the log has grown, from somebody who knows: those who follow look at it now. `entry` is one that the
-   * engine has acknowledged to whoever appended it, so it is durable: a follower that stands directly before it, as its
-   * running hash shows, may be given it without a look. An engine that is told as fast by others has none of this.
+   * A hint that the log has grown, from somebody who knows: those who follow look at it now. `acknowledged` is where
+   * an append ended that the engine has acknowledged to whoever made it, so the log is durable up to there. Who
+   * follows and stands directly before it, as the running hash shows, may be given its bytes without a look. An
+   * engine that is told as fast by others has none of this.
    */
-  lookNow?(entry?: LoggedEntry): void;
+  lookNow?(acknowledged?: Acknowledged): void;
 
   /** Where the log ends now. A hint for lag and metrics; on `file` and `memory`, exact. */
   tail(): Promise<Position>;

@@ -248,7 +248,10 @@ export class FollowerLink {
   #answerReadIndex(question: bigint): void {
     const { replica } = this.#options;
     replica.confirm().then(
-      () => this.#outbox.put({ readIndex: { question, index: BigInt(replica.position.index) } }),
+      () => {
+        const { index, hash } = replica.position;
+        this.#outbox.put({ readIndex: { question, index: BigInt(index), hash } });
+      },
       () => this.end(notLeader()),
     );
   }

@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/p
 import * as grpc from '@grpc/grpc-js';
 import { frameHeadroomBytes, peerpb } from '@tenure/protocol';
 import { GrpcStatus, type GrpcCode } from '../grpc/transport/grpc-status.ts';
-import type { LoggedEntry } from '../engines/log-engine.ts';
+import type { Acknowledged } from '../engines/log-engine.ts';
 import type { LeaderLink } from '../replica/leader-link.ts';
 import type { PendingProposal } from '../replica/pending-proposals.ts';
 import { newestCommandKind } from '../replica/command-codec.ts';
@@ -29,7 +29,7 @@ export interface LeaderConnectionOptions {
   readonly onRenewalRefused: (id: bigint) => void;
   readonly onReturned: (sequence: number, epoch: number) => void;
   /** The log goes on up to `index` at least: with this server's proposals, or with what a read here waits for. */
-  readonly onAppended: (index: number, entry?: LoggedEntry) => void;
+  readonly onAppended: (index: number, acknowledged?: Acknowledged) => void;
   /** It was not appended, and whoever wants it is told why. */
   readonly onRefused: (sequence: number, error: ProposalError | GrpcStatus) => void;
   readonly onView: (view: LeaderView) => void;
@@ -186,10 +186,14 @@ export class LeaderConnection implements LeaderLink {
     if (reply.appended !== undefined) {
       const { hash, entry: bytes } = reply.appended;
       const index = Number(reply.appended.index);
-      if (bytes.length > 0) onAppended(index, { position: { index, hash }, bytes });
-      else onAppended(index);
+      onAppended(index, { position: { index, hash }, ...(bytes.length > 0 ? { bytes } : {}) });
     }
-    if (reply.readIndex !== undefined) onAppended(Number(reply.readIndex.index));
+    if (reply.readIndex !== undefined) {
+      const { hash } = reply.readIndex;
+      const index = Number(reply.readIndex.index);
+      if (hash === '') onAppended(index);
+      else onAppended(index, { position: { index, hash } });
+    }
     for (const { id, ttlMs } of reply.renewed) onRenewed(id, Number(ttlMs), Number(reply.revision));
     for (const id of reply.refusedRenewals) onRenewalRefused(id);
     if (reply.readIndex !== undefined) this.#answered(reply.readIndex);

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Member } from '@tenure/core';
 import { parseMemberUrl } from '../config/member-address.ts';
-import type { LoggedEntry } from '../engines/log-engine.ts';
+import type { Acknowledged } from '../engines/log-engine.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { LeaderView } from './follower-link.ts';
@@ -14,7 +14,7 @@ export interface LeaderFinderOptions {
   /** This server's name in the claims that it makes. */
   readonly leaderId: string;
   /** See LogEngine.lookNow. */
-  readonly lookNow: (entry?: LoggedEntry) => void;
+  readonly lookNow: (acknowledged?: Acknowledged) => void;
   readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
   readonly onRenewalRefused: (id: bigint) => void;
   /** The connection is there, or gone. */
@@ -171,8 +171,8 @@ export class LeaderFinder {
       onReturned: (sequence, at) => replica.returned(sequence, at),
       onRefused: (sequence, error) => replica.refused(sequence, error),
       onView: (view) => (this.#view = view),
-      onAppended: (index, entry) => {
-        if (index > replica.position.index) lookNow(entry);
+      onAppended: (index, acknowledged) => {
+        if (index > replica.position.index) lookNow(acknowledged);
       },
       onWelcome: (connection) => {
         if (connection !== this.#connection) return;

@@ -64,6 +64,59 @@ describe.skipIf(!hasEtcd())('the etcd engine on three members', () => {
   });
 });
 
+/**
+ * What stands in a member's log and was not committed is shown by none of its reads and watches: there is nothing to be
+ * proved here, as there is with PostgreSQL.
+ */
+test.skipIf(!hasEtcd())('an entry that only the leading member has is given to nobody, and never comes', async () => {
+  const members = await startEtcdCluster();
+  const engines: LogEngine[] = [];
+  const open = async (...of: EtcdProcess[]): Promise<LogEngine> => {
+    const engine = await openEtcdEngine({ endpoints: of.map(({ endpoint }) => endpoint), prefix: '/lost' });
+    engines.push(engine);
+    return engine;
+  };
+  try {
+    while (!members.every(isHealthy)) await delay(50);
+    const leader = members.find(isLeader);
+    assert.ok(leader);
+    const others = members.filter((member) => member !== leader);
+    const writer = await open(leader);
+    const onLeader: Position[] = [];
+    const onAll: Position[] = [];
+    const stop = new AbortController();
+    const reading = [
+      collect(await open(leader), onLeader, stop.signal),
+      collect(await open(...others, leader), onAll, stop.signal),
+    ];
+    const kept = await writer.append([entry('kept')], logStart);
+    for (const read of [onLeader, onAll]) await reaches(read, 1);
+
+    await Promise.all(others.map((member) => member.kill()));
+    await assert.rejects(writer.append([entry('lost')], kept), { name: 'EngineError', code: 'unknown' });
+    assert.deepEqual([onLeader, onAll], [[kept], [kept]]);
+    await leader.kill();
+    await Promise.all(others.map((member) => member.start()));
+    while (!others.every(isHealthy)) await delay(50);
+    const next = await open(...others);
+    const other = await certainAppend(next, entry('other'), kept);
+    await leader.start();
+    for (const read of [onLeader, onAll]) await reaches(read, 2);
+    assert.deepEqual(
+      [onLeader, onAll],
+      [
+        [kept, other],
+        [kept, other],
+      ],
+    );
+    stop.abort();
+    await Promise.all(reading);
+  } finally {
+    await Promise.all(engines.map((engine) => engine.close()));
+    await Promise.all(members.map((member) => member.dispose()));
+  }
+});
+
 async function write(engine: LogEngine, positions: Position[], stop: AbortSignal): Promise<void> {
   let at = logStart;
   for (let number = 0; !stop.aborted; number++) {
@@ -93,4 +146,11 @@ function isHealthy(member: EtcdProcess): boolean {
   } catch {
     return false;
   }
+}
+
+function isLeader(member: EtcdProcess): boolean {
+  const [{ Status: status }] = JSON.parse(member.control('endpoint', 'status', '-w', 'json')) as [
+    { Status: { header: { member_id: number }; leader: number } },
+  ];
+  return status.header.member_id === status.leader;
 }

@@ -1,9 +1,10 @@
 import { escapeIdentifier } from 'pg';
 import { AppendSessions } from './append-session.ts';
+import { DurableTail } from './durable-tail.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogSchema } from './log-schema.ts';
-import { awaitDurability } from './read-tail.ts';
 import type { PostgresAddress } from './postgres-address.ts';
+import { acknowledgedIn } from './tail-notifier.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import { openPrimarySession } from './primary-session.ts';
 import { SessionKeeper } from './session-keeper.ts';
@@ -21,6 +22,8 @@ export interface EngineLinkOptions {
 /** The standing connections of one engine: one to append on, one to read on, on which the database also notifies. */
 export class EngineLink {
   readonly hint = new TailHint();
+  /** Up to where the log is durable. */
+  readonly durable: DurableTail;
   readonly appends: SessionKeeper;
   readonly reads: SessionKeeper;
   readonly #options: EngineLinkOptions;
@@ -32,11 +35,13 @@ export class EngineLink {
 
   private constructor(
     options: EngineLinkOptions,
+    durable: DurableTail,
     sessions: AppendSessions,
     append: PostgresSession,
     read: PostgresSession,
   ) {
     this.#options = options;
+    this.durable = durable;
     this.#listen(read);
     this.appends = this.#keep('append', append, (signal) => sessions.open(signal));
     this.reads = this.#keep('read', read, async (signal) => {
@@ -51,13 +56,20 @@ export class EngineLink {
 
   /** Rejects with what the first connection was refused with. */
   static async open(options: EngineLinkOptions, signal: AbortSignal): Promise<EngineLink> {
-    const sessions = new AppendSessions(options.address, options.schema);
-    const append = await sessions.open(signal);
+    const { address, schema } = options;
+    let known = (): void => undefined;
+    const durable = new DurableTail(address, schema, () => known());
+    let append: PostgresSession | undefined;
     try {
+      const sessions = new AppendSessions(address, schema, durable);
+      append = await sessions.open(signal);
       const read = await openReadSession(options, signal);
-      return new EngineLink(options, sessions, append, read);
+      const link = new EngineLink(options, durable, sessions, append, read);
+      known = () => link.hint.give();
+      return link;
     } catch (error) {
-      await append.end();
+      durable.close();
+      await append?.end();
       throw error;
     }
   }
@@ -104,11 +116,16 @@ export class EngineLink {
     clearInterval(this.#schemaWatch);
     clearInterval(this.#poll);
     this.hint.give();
+    this.durable.close();
     await Promise.all([this.appends.close(), this.reads.close()]);
   }
 
   #listen(session: PostgresSession): void {
-    session.onNotification(() => this.hint.give());
+    session.onNotification((payload) => {
+      const acknowledged = acknowledgedIn(payload);
+      if (acknowledged !== undefined) this.durable.vouchedFor(acknowledged);
+      this.hint.give();
+    });
     this.hint.give();
   }
 
@@ -145,7 +162,6 @@ async function openReadSession(options: EngineLinkOptions, signal: AbortSignal):
   try {
     await schema.check(session);
     await session.query({ text: `LISTEN ${escapeIdentifier(schema.channel)}` });
-    await awaitDurability(session);
     return session;
   } catch (error) {
     session.destroy(error instanceof Error ? error : new Error(String(error)));

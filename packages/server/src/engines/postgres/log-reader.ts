@@ -1,6 +1,7 @@
 import { chainHash } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
+import type { DurableTail } from './durable-tail.ts';
 import type { LogSchema } from './log-schema.ts';
 import { checkHolds, positionOf, readTail } from './read-tail.ts';
 import type { PostgresSession, SessionQuery } from './postgres-session.ts';
@@ -16,7 +17,10 @@ export class LogReader {
   readonly #maxFollowBytes: number;
   readonly #text: string;
 
-  constructor(schema: LogSchema, keeper: SessionKeeper, maxFollowBytes: number) {
+  readonly #durable: DurableTail;
+
+  constructor(schema: LogSchema, keeper: SessionKeeper, durable: DurableTail, maxFollowBytes: number) {
+    this.#durable = durable;
     this.#schema = schema;
     this.#keeper = keeper;
     this.#maxFollowBytes = maxFollowBytes;
@@ -25,7 +29,7 @@ export class LogReader {
 
   /** A reading place in the log: hands out what follows `from` and checks it against the running hash. */
   cursor(from: Position): LogCursor {
-    return new LogCursor(from, this.#schema, (at) => this.#chunkQuery(at));
+    return new LogCursor(from, this.#schema, this.#durable, (at) => this.#chunkQuery(at));
   }
 
   /**
@@ -59,15 +63,17 @@ class LogCursor {
   #checkedOn: PostgresSession | undefined;
   #hasSeenTail = false;
   readonly #schema: LogSchema;
+  readonly #durable: DurableTail;
   readonly #chunkQuery: (at: Position) => SessionQuery;
 
-  constructor(from: Position, schema: LogSchema, chunkQuery: (at: Position) => SessionQuery) {
+  constructor(from: Position, schema: LogSchema, durable: DurableTail, chunkQuery: (at: Position) => SessionQuery) {
     this.#at = from;
     this.#schema = schema;
+    this.#durable = durable;
     this.#chunkQuery = chunkQuery;
   }
 
-  /** Whether the last look saw nothing behind what it gave: without another hint there is no need to look again. */
+  /** Whether the last look saw nothing more that it could give: without another hint there is no need to look again. */
   get hasSeenTail(): boolean {
     return this.#hasSeenTail;
   }
@@ -106,9 +112,23 @@ class LogCursor {
     }
     // No entry that fits where the head knows of some, or a head that went back: the check says which it is.
     if (chunk.length === 0 && tailIndex !== at.index) throw await this.#broken(session, at);
-    this.#at = at;
     this.#hasSeenTail = tailIndex === at.index;
+    if (this.#hasSeenTail && rows[0]?.['replicates'] === true) this.#withhold(chunk);
+    this.#at = chunk.at(-1)?.position ?? this.#at;
     return chunk;
+  }
+
+  /**
+   * Takes the last entry of the log away, unless it is known to be durable. All before it are: whoever appended behind
+   * an entry had its append acknowledged, or was given it here.
+   */
+  #withhold(chunk: LoggedEntry[]): void {
+    const last = chunk.at(-1)?.position;
+    if (last === undefined) return;
+    const { known } = this.#durable;
+    if (known !== undefined && known.index === last.index && known.hash === last.hash) return;
+    chunk.pop();
+    this.#durable.wanted();
   }
 
   async #broken(session: PostgresSession, at: Position): Promise<EngineError> {
@@ -120,12 +140,16 @@ class LogCursor {
   }
 }
 
+/** Whether a commit of this session waits for a standby. If none does, what is seen is as durable as it gets. */
+const replicates = `(current_setting('synchronous_standby_names') <> ''
+  AND current_setting('synchronous_commit') NOT IN ('off', 'local'))`;
+
 /**
  * Where the log ends, and the entries behind $1 that fit into $3 bytes, the first one whatever its size, all seen at
  * one moment.
  */
 function chunkStatement({ head, entries }: LogSchema): string {
-  return `SELECT head.index AS tail, chunk.index, chunk.hash, chunk.bytes
+  return `SELECT head.index AS tail, ${replicates} AS replicates, chunk.index, chunk.hash, chunk.bytes
     FROM (SELECT index FROM ${head} ORDER BY index DESC LIMIT 1) AS head
     LEFT JOIN (
       SELECT index, hash, bytes,

@@ -6,14 +6,8 @@ import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
 import { PostgresCluster } from './testing/postgres-cluster.ts';
+import { createPair, makeSynchronous, type PostgresPair } from './testing/postgres-pair.ts';
 import { hasPostgres } from './testing/postgres-programs.ts';
-
-/** Makes a pair of which the primary acknowledges nothing that the standby does not have. */
-async function makeSynchronous(primary: PostgresCluster): Promise<void> {
-  await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
-  await primary.query('SELECT pg_reload_conf()');
-  while ((await primary.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)).length === 0);
-}
 
 describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   const opened = new OpenedEngines();
@@ -23,14 +17,10 @@ describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
     await Promise.all(clusters.splice(0).map((cluster) => cluster.dispose()));
   });
 
-  async function pair(): Promise<{ primary: PostgresCluster; standby: PostgresCluster; url: string }> {
-    const primary = await PostgresCluster.create();
-    clusters.push(primary);
-    const standby = await primary.createStandby();
-    clusters.push(standby);
-    // The standby comes first, so that it has to be passed over.
-    const hosts = `127.0.0.1:${standby.port},127.0.0.1:${primary.port}`;
-    return { primary, standby, url: `postgres://postgres@${hosts}/postgres?target_session_attrs=read-write` };
+  async function pair(): Promise<PostgresPair> {
+    const made = await createPair();
+    clusters.push(made.primary, made.standby);
+    return made;
   }
 
   test('passes over a standby, and a server that is read-only', async () => {

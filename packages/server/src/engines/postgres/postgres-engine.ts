@@ -1,5 +1,5 @@
 import { EngineError } from '../engine-error.ts';
-import type { LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
+import type { Acknowledged, LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
 import { AppendWatch } from './append-watch.ts';
 import { EngineLink } from './engine-link.ts';
 import type { EngineStateListener } from './engine-link.ts';
@@ -7,7 +7,6 @@ import { LogAppender } from './log-appender.ts';
 import { LogReader } from './log-reader.ts';
 import { LogSchema } from './log-schema.ts';
 import { LogSize } from './log-size.ts';
-import { readTail } from './read-tail.ts';
 import { parsePostgresAddress } from './postgres-address.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import { openingRefused, sqlStateOf, unavailable } from './postgres-failure.ts';
@@ -92,7 +91,6 @@ async function prepareDatabase(
 class PostgresEngine implements SharedLogEngine {
   readonly name = 'postgres';
   readonly #link: EngineLink;
-  readonly #schema: LogSchema;
   readonly #appender: LogAppender;
   readonly #notifier: TailNotifier;
   readonly #reader: LogReader;
@@ -109,10 +107,9 @@ class PostgresEngine implements SharedLogEngine {
 
   constructor(link: EngineLink, schema: LogSchema, maxFollowBytes: number) {
     this.#link = link;
-    this.#schema = schema;
     this.#appender = new LogAppender(schema, link.appends, new AppendWatch(link.address));
     this.#notifier = new TailNotifier(schema, link.reads);
-    this.#reader = new LogReader(schema, link.reads, maxFollowBytes);
+    this.#reader = new LogReader(schema, link.reads, link.durable, maxFollowBytes);
     this.#snapshots = new SnapshotTable(schema);
     this.#size = new LogSize(schema);
     this.#measuring = setInterval(() => void this.measure().catch(() => undefined), measureIntervalMs);
@@ -125,7 +122,8 @@ class PostgresEngine implements SharedLogEngine {
     try {
       const end = await this.#appending;
       for (const entry of batch) this.#size.wrote(entry.length);
-      this.#notifier.tell();
+      this.#link.durable.vouchedFor(end);
+      this.#notifier.tell(end);
       return end;
     } finally {
       this.#appending = undefined;
@@ -153,15 +151,22 @@ class PostgresEngine implements SharedLogEngine {
     }
   }
 
-  lookNow(entry?: LoggedEntry): void {
-    this.#told = entry;
+  lookNow(acknowledged?: Acknowledged): void {
+    if (acknowledged !== undefined) {
+      const { position, bytes } = acknowledged;
+      this.#told = bytes === undefined ? undefined : { position, bytes };
+      this.#link.durable.vouchedFor(position);
+    }
     this.#link.hint.give();
   }
 
   async tail(): Promise<Position> {
     this.#check();
     await this.#link.appends.nowOrNextTry();
-    return this.#askNow((session) => readTail(session, this.#schema));
+    return this.#link.durable.prove().catch((error: unknown) => {
+      this.#check();
+      throw error instanceof EngineError ? error : unavailable('the database did not answer', error);
+    });
   }
 
   saveSnapshot(position: Position, chunks: AsyncIterable<Uint8Array>): Promise<void> {

@@ -9,7 +9,7 @@ const advice: Readonly<Record<string, string>> = {
   '42P01': 'a table of the log is gone: restore the schema from a backup, or remove it to begin with an empty log',
   '3F000': 'the schema of the log is gone: restore it from a backup, or restart to begin with an empty log',
   '53100': 'the disk of the database is full',
-  '53300': 'the database has no connection left: each Tenure server holds up to four',
+  '53300': 'the database has no connection left: each Tenure server holds up to five',
   '57P03': 'the database is starting or stopping',
   '25006': 'the server is read-only: it is a standby, or default_transaction_read_only is set',
 };

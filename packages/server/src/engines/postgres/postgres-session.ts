@@ -128,8 +128,8 @@ export class PostgresSession {
     else this.#whenLost.push(told);
   }
 
-  onNotification(told: () => void): void {
-    this.#client.on('notification', told);
+  onNotification(told: (payload: string) => void): void {
+    this.#client.on('notification', ({ payload = '' }) => told(payload));
   }
 
   /** What the database has warned of since this was last asked, such as a commit that did not wait for its standby. */

@@ -8,6 +8,11 @@ export interface PostgresTiming {
   readonly watchIntervalMs: number;
   /** A follower looks for entries this often, in case a notification was lost. */
   readonly pollIntervalMs: number;
+  /**
+   * How long an end of the log that nobody has vouched for is left alone before it is proved to be durable. Whoever
+   * appended it tells of it within some milliseconds.
+   */
+  readonly proofGraceMs: number;
   /** How long a server may go on after a newer one has changed the schema under it, if its connections stand. */
   readonly schemaCheckIntervalMs: number;
 }
@@ -17,5 +22,6 @@ export const defaultTiming: PostgresTiming = {
   queryTimeoutMs: 5_000,
   watchIntervalMs: 2_000,
   pollIntervalMs: 250,
+  proofGraceMs: 50,
   schemaCheckIntervalMs: 2_000,
 };

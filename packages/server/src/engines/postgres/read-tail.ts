@@ -22,15 +22,6 @@ export async function readTail(session: PostgresSession, schema: LogSchema): Pro
 }
 
 /**
- * Makes everything that this session sees durable: returns once a commit of its own has been confirmed as the operator
- * asked for, by the standbys too, and with it all commits before it. Without this, what a restarted primary shows, or
- * one whose wait for its standby was cut short, may be on its disk alone.
- */
-export async function awaitDurability(session: PostgresSession): Promise<void> {
-  await session.query({ text: `SELECT pg_logical_emit_message(true, 'tenure', '')` });
-}
-
-/**
  * Sees whether the log holds `position`. Throws EngineError `trimmed` when it lies below the trim, `diverged` when the
  * log is shorter or other there, `damaged` when an entry is missing in the midst of it.
  */

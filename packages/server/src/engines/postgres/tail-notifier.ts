@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Position } from '../log-engine.ts';
 import type { LogSchema } from './log-schema.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 
@@ -9,7 +10,17 @@ import type { SessionKeeper } from './session-keeper.ts';
 const delayMs = 2;
 
 /**
- * Tells other servers, through the database, that the log has grown: a hint, which may be lost. It is not part of the
+ * Where an append ended that was acknowledged, as a notification tells it; undefined for one of an older version, or of
+ * somebody else. That it is of this log is seen by its hash.
+ */
+export function acknowledgedIn(payload: string): Position | undefined {
+  const [, index, hash] = /^(\d{1,15}) ([0-9a-f]{32})$/.exec(payload) ?? [];
+  return index === undefined || hash === undefined ? undefined : { index: Number(index), hash };
+}
+
+/**
+ * Tells other servers, through the database, that the log has grown: a hint, which may be lost, and that
+ * the append was acknowledged. It is not part of the
  * append: a commit with a notification wakes all who listen before its own answer leaves, and holds up every other
  * notification of the database until it is on disk. So it follows the append on the connection for reading, one
  * notification at a time, and those that become due meanwhile are one.
@@ -17,7 +28,8 @@ const delayMs = 2;
 export class TailNotifier {
   readonly #channel: string;
   readonly #keeper: SessionKeeper;
-  #isDue = false;
+  /** Where the last append ended that others have not been told of. */
+  #due: Position | undefined;
   #isRunning = false;
 
   constructor(schema: LogSchema, keeper: SessionKeeper) {
@@ -25,9 +37,9 @@ export class TailNotifier {
     this.#keeper = keeper;
   }
 
-  /** Returns at once; whoever waits for the append is answered first. */
-  tell(): void {
-    this.#isDue = true;
+  /** An append was acknowledged. Returns at once; whoever waits for it is answered first. */
+  tell(end: Position): void {
+    this.#due = end;
     if (this.#isRunning) return;
     this.#isRunning = true;
     void this.#run();
@@ -35,16 +47,18 @@ export class TailNotifier {
 
   async #run(): Promise<void> {
     // The hint is worth no wait for the disk: what it points to is durable already.
-    const text = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')`;
+    const text = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`;
     try {
-      while (this.#isDue) {
+      while (this.#due !== undefined) {
         await delay(delayMs, undefined, { ref: false });
-        this.#isDue = false;
+        const { index, hash } = this.#due;
+        this.#due = undefined;
         const session = await this.#keeper.nowOrNextTry();
-        await session.query({ name: 'tenure_notify', text, values: [this.#channel] });
+        await session.query({ name: 'tenure_notify', text, values: [this.#channel, `${index} ${hash}`] });
       }
     } catch {
       // Others look for themselves before long.
+      this.#due = undefined;
     } finally {
       this.#isRunning = false;
     }

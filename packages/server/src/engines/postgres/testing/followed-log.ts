@@ -12,6 +12,10 @@ export class FollowedLog {
     this.#ended = this.#follow(engine);
   }
 
+  get count(): number {
+    return this.#seen.length;
+  }
+
   /** Resolves when it has seen so many entries; rejects with what following ended with. */
   async reached(count: number): Promise<void> {
     if (this.#seen.length >= count) return;
