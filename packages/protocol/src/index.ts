@@ -47,6 +47,7 @@ export {
   decodePutResponse,
   encodePutRequest,
   encodePutResponse,
+  encodePutResponseWithin,
   putRequestSize,
   writePutRequest,
 } from './straight/put.ts';
@@ -75,5 +76,5 @@ export {
   maxTxnDepth,
   measureTxnRequest,
 } from './straight/txn-request.ts';
-export { encodeTxnResponse } from './straight/txn-response.ts';
+export { encodeTxnResponse, encodeTxnResponseWithin } from './straight/txn-response.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './straight/watch-response.ts';

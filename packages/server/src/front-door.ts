@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formatHttpUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { ClusterService } from './grpc/cluster-service.ts';
@@ -14,7 +13,7 @@ import { MaintenanceService } from './grpc/maintenance-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
 import { createRoutes, type LeaderOnly } from './grpc/routes.ts';
 import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
-import type { MethodHandler } from './grpc/transport/transport.ts';
+import type { HttpHandler, MethodHandler } from './grpc/transport/transport.ts';
 import { WatchService } from './grpc/watch/watch-service.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
 import type { LeaseKeeper } from './leadership/lease-keeper.ts';
@@ -38,7 +37,7 @@ export interface FrontDoorOptions {
   /** Whom this server reaches. Without it, it is the only one, and leads. */
   readonly reach?: ClusterReach;
   readonly leaderOnly?: LeaderOnly;
-  readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly onHttp: HttpHandler;
   /** Paths beside etcd's API. */
   readonly ownRoutes?: ReadonlyMap<string, MethodHandler>;
   /** The one of them by which other servers link themselves. */
@@ -67,7 +66,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
     leaderId,
     reach,
     leaderOnly,
-    onHttp1,
+    onHttp,
     ownRoutes = new Map(),
   } = options;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
@@ -106,7 +105,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
   const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
   const reserved = options.peerPath === undefined ? {} : { peerPath: options.peerPath };
-  const transport = createHttp2Transport({ routes, onHttp1, log, limits, ...reserved });
+  const transport = createHttp2Transport({ routes, onHttp, log, limits, ...reserved });
   return { transport, watch, routes, rules, requirement };
 }
 

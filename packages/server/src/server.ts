@@ -179,7 +179,7 @@ class Server implements RunningServer {
 
   #openFrontDoor(replica: Replica, leadership: Leadership, identity: Identity): Transport {
     const { state } = replica;
-    const onHttp1 = createHttpHandler({
+    const onHttp = createHttpHandler({
       health: {
         alarms: () => state.alarms.map(({ alarm }) => alarm),
         hasLeader: () => true,
@@ -194,7 +194,7 @@ class Server implements RunningServer {
     const desk: LeaseDesk = { renew: (id) => leadership.keeper.renew(id), revision: () => state.currentRevision };
     const keeper = (): LeaseKeeper => leadership.keeper;
     const leaderId = (): bigint => identity.memberId;
-    const parts = { config: this.#config, log: this.#log, replica, identity, desk, keeper, leaderId, onHttp1 };
+    const parts = { config: this.#config, log: this.#log, replica, identity, desk, keeper, leaderId, onHttp };
     const door = openFrontDoor(parts);
     this.#watch = door.watch;
     return door.transport;

@@ -10,7 +10,7 @@ import type { Identity } from './grpc/identity.ts';
 import { MembershipService } from './grpc/membership-service.ts';
 import { leaderOnlyPaths } from './grpc/routes.ts';
 import { statusNamed } from './grpc/status-of.ts';
-import type { MethodHandler } from './grpc/transport/transport.ts';
+import { builtReply, type MethodHandler } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { LeaderMonitor } from './leadership/leader-monitor.ts';
@@ -342,7 +342,7 @@ export class SharedServer implements RunningServer {
       leaderOnly: (path, request, local) => leaderCalls.answer(path, request, local),
       ownRoutes: new Map([...membership.routes, [peerLinkPath, link]]),
       peerPath: peerLinkPath,
-      onHttp1: createHttpHandler({
+      onHttp: createHttpHandler({
         health: {
           alarms: () => replica.state.alarms.map(({ alarm }) => alarm),
           hasLeader: () => reach.hasLeader,
@@ -392,5 +392,5 @@ async function answerLocally(door: FrontDoor | undefined, path: string, request:
   const handler = leaderOnlyPaths.has(path) ? door?.routes.get(path) : undefined;
   if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
   const call = { path, metadata: {}, deadlineMs: Infinity, signal: new AbortController().signal };
-  return handler.handle(request, call);
+  return builtReply(await handler.handle(request, call));
 }

@@ -89,7 +89,8 @@ export function deleteRangeReplyList(header: ResponseHeader, result: DeleteRange
     items: result.prevKvs,
     itemSize: keyValueFieldSize,
     writeItem: (out, at, kv) => writeKeyValueField(out, at, 0x1a, kv),
-    frameSize: headerFieldSize(header) + numberFieldSize(1, result.deleted),
+    headSize: headerFieldSize(header) + numberFieldSize(1, result.deleted),
+    tailSize: 0,
     writeHead: (out, at) => writeNumberField(out, writeHeaderField(out, at, header), 0x10, result.deleted),
     writeTail: (_out, at) => at,
   };

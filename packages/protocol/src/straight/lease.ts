@@ -198,7 +198,8 @@ export function leaseListReply(
       at = writeNumberField(out, at, grantedTtlMsTag, lease.grantedMs);
       return writeUtf8Field(out, at, labelTag, lease.label);
     },
-    frameSize: headerFieldSize(header),
+    headSize: headerFieldSize(header),
+    tailSize: 0,
     writeHead: (out, at) => writeHeaderField(out, at, header),
     writeTail: (_out, at) => at,
   };
@@ -224,11 +225,12 @@ export function timeToLiveReplyList(
     items: keys,
     itemSize: (key) => delimitedSize(1, key.length),
     writeItem: (out, at, key) => writeLatin1(out, writeDelimiter(out, at, 0x2a, key.length), key),
-    frameSize:
+    headSize:
       headerFieldSize(header) +
       bigIntFieldSize(1, lease.id) +
       numberFieldSize(1, lease.ttlSeconds) +
-      numberFieldSize(1, grantedSeconds) +
+      numberFieldSize(1, grantedSeconds),
+    tailSize:
       numberFieldSize(extensionTagSize, lease.ttlMs) +
       numberFieldSize(extensionTagSize, lease.grantedMs) +
       utf8FieldSize(extensionTagSize, lease.label),

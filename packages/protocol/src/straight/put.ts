@@ -98,6 +98,15 @@ export function encodePutResponse(header: ResponseHeader, result: PutResult): Bu
   return out;
 }
 
+/** The same if it takes at most so many bytes, else the bytes that it would take. */
+export function encodePutResponseWithin(header: ResponseHeader, result: PutResult, roomBytes: number): Buffer | number {
+  const size = putResponseSize(header, result);
+  if (size > roomBytes) return size;
+  const out = allocateFrame(size);
+  writePutResponse(out, frameHeadroomBytes, header, result);
+  return out;
+}
+
 /** For clients that want to know at which revision it was put, and nothing else. */
 export function decodePutResponse(bytes: Buffer): { readonly revision: number } {
   const reader = new WireReader(bytes);

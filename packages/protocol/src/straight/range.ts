@@ -152,7 +152,8 @@ export function rangeReplyList(header: ResponseHeader, { kvs, more, count }: Ran
     items: kvs,
     itemSize: keyValueFieldSize,
     writeItem: (out, at, kv) => writeKeyValueField(out, at, 0x12, kv),
-    frameSize: headerFieldSize(header) + boolFieldSize(1, more) + numberFieldSize(1, count),
+    headSize: headerFieldSize(header),
+    tailSize: boolFieldSize(1, more) + numberFieldSize(1, count),
     writeHead: (out, at) => writeHeaderField(out, at, header),
     writeTail: (out, at) => writeNumberField(out, writeBoolField(out, at, 0x18, more), 0x20, count),
   };

@@ -1,78 +1,73 @@
-import { allocateFrame, frameHeadroomBytes } from './frame.ts';
+import { frameHeadroomBytes } from './frame.ts';
 
 /** How the message of a long list is written: what stands before the items, each item, what stands behind them. */
 export interface ListMessage<Item> {
   readonly items: readonly Item[];
-  itemSize(item: Item): number;
-  writeItem(out: Buffer, at: number, item: Item): number;
-  /** In bytes, of all that is no item. */
-  readonly frameSize: number;
-  writeHead(out: Buffer, at: number): number;
-  writeTail(out: Buffer, at: number): number;
+  readonly itemSize: (item: Item) => number;
+  readonly writeItem: (out: Buffer, at: number, item: Item) => number;
+  /** In bytes. */
+  readonly headSize: number;
+  readonly tailSize: number;
+  readonly writeHead: (out: Buffer, at: number) => number;
+  readonly writeTail: (out: Buffer, at: number) => number;
 }
 
-/** What an item counts for beside its bytes: a list of small ones takes time, too. */
-const itemCost = 64;
+/** A piece is full when it has so many bytes; one with a single large item has more. */
+const fullPieceBytes = 64 * 1024;
 
 /**
- * Writes a reply that may have millions of items in slices, so that others are served between them. First `measure`
- * until it returns true, then `write` until it does: between them the size is known, and no memory has been taken.
+ * A reply that may have millions of items. It is measured in slices, so that others are served between them, and then
+ * made piece by piece, each when the one before has been sent: so there is never more of it in memory than a piece.
  */
-export class SlicedReply<Item = unknown> {
+export class SlicedReply<Item> {
   readonly #message: ListMessage<Item>;
+  readonly #pieceBytes: number;
   #size: number;
   #measured = 0;
-  #out: Buffer | undefined;
-  #at = frameHeadroomBytes;
   #written = 0;
+  #hasHead = false;
 
-  constructor(message: ListMessage<Item>) {
+  constructor(message: ListMessage<Item>, pieceBytes = fullPieceBytes) {
     this.#message = message;
-    this.#size = message.frameSize;
+    this.#pieceBytes = pieceBytes;
+    this.#size = frameHeadroomBytes + message.headSize + message.tailSize;
   }
 
-  /** In bytes, with headroom. Once `measure` has returned true. */
+  get items(): number {
+    return this.#message.items.length;
+  }
+
+  /** Of the whole reply, headroom included. Once `measure` has returned true. */
   get framedBytes(): number {
-    return frameHeadroomBytes + this.#size;
+    return this.#size;
   }
 
-  /** Measures about `cost / 64` items. Returns whether all are measured. */
-  measure(cost: number): boolean {
+  /** Measures about so many items. Returns whether all are measured. */
+  measure(maxItems: number): boolean {
     const { items } = this.#message;
-    const end = Math.min(items.length, this.#measured + Math.ceil(cost / itemCost));
+    const end = Math.min(items.length, this.#measured + maxItems);
     for (let at = this.#measured; at < end; at++) this.#size += this.#message.itemSize(items[at]!);
     this.#measured = end;
     return end === items.length;
   }
 
-  /** Writes about `cost` bytes. Returns whether all is written. */
-  write(cost: number): boolean {
-    const { items } = this.#message;
-    if (this.#out === undefined) {
-      this.#out = allocateFrame(this.#size);
-      this.#at = this.#message.writeHead(this.#out, this.#at);
-    }
-    for (let left = cost; left > 0 && this.#written < items.length; this.#written++) {
-      const before = this.#at;
-      this.#at = this.#message.writeItem(this.#out, before, items[this.#written]!);
-      left -= itemCost + this.#at - before;
-    }
-    if (this.#written < items.length) return false;
-    this.#message.writeTail(this.#out, this.#at);
-    return true;
-  }
-
-  /** Behind headroom, ready to be framed. Once `write` has returned true. */
-  get framed(): Buffer {
-    if (this.#out === undefined) throw new Error('a reply is handed out before it was written');
-    return this.#out;
+  /** The next piece, with headroom before the first. Not to be called once all bytes were given. */
+  nextPiece(): Buffer {
+    const { items, itemSize, headSize, tailSize } = this.#message;
+    let size = this.#hasHead ? 0 : frameHeadroomBytes + headSize;
+    let end = this.#written;
+    while (end < items.length && size < this.#pieceBytes) size += itemSize(items[end++]!);
+    const isLast = end === items.length;
+    const out = Buffer.allocUnsafe(isLast ? size + tailSize : size);
+    let at = this.#hasHead ? 0 : this.#message.writeHead(out, frameHeadroomBytes);
+    this.#hasHead = true;
+    for (; this.#written < end; this.#written++) at = this.#message.writeItem(out, at, items[this.#written]!);
+    if (isLast) this.#message.writeTail(out, at);
+    return out;
   }
 }
 
-/** The whole reply at once, for a list that is short. */
+/** The whole reply at once, for a list that is short. Behind headroom, ready to be framed. */
 export function encodeList<Item>(message: ListMessage<Item>): Buffer {
-  const reply = new SlicedReply(message);
-  reply.measure(Infinity);
-  reply.write(Infinity);
-  return reply.framed;
+  return new SlicedReply(message, Infinity).nextPiece();
 }

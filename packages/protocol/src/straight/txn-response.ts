@@ -80,3 +80,13 @@ export function encodeTxnResponse(header: ResponseHeader, result: TxnResult): Bu
   writeTxnResponse(out, frameHeadroomBytes, header, result, sizes);
   return out;
 }
+
+/** The same if it takes at most so many bytes, else the bytes that it would take. */
+export function encodeTxnResponseWithin(header: ResponseHeader, result: TxnResult, roomBytes: number): Buffer | number {
+  const sizes = new MeasuredSizes();
+  const size = txnResponseSize(header, result, sizes);
+  if (size > roomBytes) return size;
+  const out = allocateFrame(size);
+  writeTxnResponse(out, frameHeadroomBytes, header, result, sizes);
+  return out;
+}

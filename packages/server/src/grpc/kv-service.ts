@@ -8,8 +8,9 @@ import {
   decodeTxnRequest,
   deleteRangeReplyList,
   encodePutResponse,
+  encodePutResponseWithin,
   encodeRangeResponse,
-  encodeTxnResponse,
+  encodeTxnResponseWithin,
   etcdserverpb,
   encodeFramed,
   rangeReplyList,
@@ -21,6 +22,7 @@ import type { Identity } from './identity.ts';
 import type { LongReplies } from './long-replies.ts';
 import { responseHeader } from './response-header.ts';
 import { statusOfCoreError } from './status-of.ts';
+import { type LargeReply, type Reply, smallReplyBytes } from './transport/transport.ts';
 
 export interface KvServiceOptions {
   readonly replica: ReplicaAccess;
@@ -40,7 +42,7 @@ export class KvService {
     this.#options = options;
   }
 
-  range(request: Buffer): Buffer | Promise<Buffer> {
+  range(request: Buffer): Reply | Promise<Reply> {
     const range = decodeRangeRequest(request);
     const refused = checkRange(range);
     if (refused !== undefined) throw statusOfCoreError(refused);
@@ -48,29 +50,31 @@ export class KvService {
     return caughtUp === undefined ? this.#read(range) : caughtUp.then(() => this.#read(range));
   }
 
-  #read(range: RangeRequest): Buffer | Promise<Buffer> {
+  #read(range: RangeRequest): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
     if (range.rangeEnd !== '') return longReplies.range(state, range, (result) => rangeReplyList(header, result));
     const result = state.range(range);
     if ('kind' in result) throw statusOfCoreError(result);
-    return encodeRangeResponse(header, result);
+    // One key: most reads are of one, and their replies are small.
+    const isSmall = result.kvs.length === 0 || result.kvs[0]!.value.length < smallReplyBytes / 2;
+    return isSmall ? encodeRangeResponse(header, result) : longReplies.list(rangeReplyList(header, result));
   }
 
-  put(request: Buffer): Promise<Buffer> {
+  put(request: Buffer): Promise<Reply> {
     const command: Command = { kind: 'put', put: decodePutRequest(request) };
     const full = this.#admit(command, request);
     return full ?? this.#options.replica.propose(command, request).then(this.#putAnswer);
   }
 
-  deleteRange(request: Buffer): Promise<Buffer> {
+  deleteRange(request: Buffer): Promise<Reply> {
     const command: Command = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
     const full = this.#admit(command, request);
     return full ?? this.#options.replica.propose(command, request).then(this.#deleteAnswer);
   }
 
-  txn(request: Buffer): Buffer | Promise<Buffer> {
+  txn(request: Buffer): Reply | Promise<Reply> {
     const { replica, rules, longReplies } = this.#options;
     const txn: TxnRequest = decodeTxnRequest(request);
     const refused = rules.txnRefusal(txn);
@@ -93,13 +97,14 @@ export class KvService {
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
-  #readTxn(txn: TxnRequest): Buffer | Promise<Buffer> {
+  #readTxn(txn: TxnRequest): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
     return longReplies.txn(state, txn, () => {
       const result = state.readTxn(txn);
       if ('kind' in result) throw statusOfCoreError(result);
-      return encodeTxnResponse(responseHeader(identity, state.currentRevision, state.epoch), result);
+      const header = responseHeader(identity, state.currentRevision, state.epoch);
+      return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
     });
   }
 
@@ -130,29 +135,37 @@ export class KvService {
   }
 
   // Made once, so that a request allocates no closure for its answer.
-  readonly #putAnswer = (response: CommandResponse): Buffer => {
+  readonly #putAnswer = (response: CommandResponse): Reply => {
     if (response.kind !== 'put') throw refusal(response);
     const { identity, replica } = this.#options;
-    return encodePutResponse(responseHeader(identity, response.revision, replica.state.epoch), response.put);
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    if (response.put.prevKv === undefined) return encodePutResponse(header, response.put);
+    return builtWithin((roomBytes) => encodePutResponseWithin(header, response.put, roomBytes));
   };
 
-  readonly #deleteAnswer = (response: CommandResponse): Buffer | Promise<Buffer> => {
+  readonly #deleteAnswer = (response: CommandResponse): Reply | Promise<Reply> => {
     if (response.kind !== 'deleteRange') throw refusal(response);
     const { identity, replica, longReplies } = this.#options;
     const header = responseHeader(identity, response.revision, replica.state.epoch);
     return longReplies.list(deleteRangeReplyList(header, response.deleteRange));
   };
 
-  readonly #txnAnswer = (response: CommandResponse): Buffer => {
+  readonly #txnAnswer = (response: CommandResponse): LargeReply => {
     if (response.kind !== 'txn') throw refusal(response);
     const { identity, replica } = this.#options;
-    return encodeTxnResponse(responseHeader(identity, response.revision, replica.state.epoch), response.txn);
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    return builtWithin((roomBytes) => encodeTxnResponseWithin(header, response.txn, roomBytes));
   };
 }
 
 /** Revisions are below 2^53: what a client asks beyond that is as far out of reach as 2^53 itself. */
 function toSafeNumber(value: bigint): number {
   return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
+}
+
+/** A reply that is built at once, from a result that the limits of a request bound. */
+function builtWithin(within: LargeReply['within']): LargeReply {
+  return { heldBytes: 0, within };
 }
 
 function refusal(response: CommandResponse): Error {

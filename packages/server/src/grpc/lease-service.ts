@@ -22,7 +22,7 @@ import type { LongReplies } from './long-replies.ts';
 import { responseHeader } from './response-header.ts';
 import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
-import type { DuplexCall } from './transport/transport.ts';
+import type { DuplexCall, Reply } from './transport/transport.ts';
 
 export interface LeaseServiceOptions {
   readonly replica: ReplicaAccess;
@@ -145,7 +145,7 @@ export class LeaseService {
     };
   }
 
-  timeToLive(request: Buffer): Buffer | Promise<Buffer> {
+  timeToLive(request: Buffer): Reply | Promise<Reply> {
     const { replica, keeper, identity, longReplies } = this.#options;
     const { id, keys: withKeys } = decodeLeaseTimeToLiveRequest(request);
     const { state } = replica;
@@ -167,7 +167,7 @@ export class LeaseService {
   }
 
   /** See LeaseList. */
-  leases(request: Buffer): Buffer | Promise<Buffer> {
+  leases(request: Buffer): Reply | Promise<Reply> {
     const { replica, keeper, identity, longReplies } = this.#options;
     const { details } = decodeMessage(etcdserverpb.LeaseLeasesRequestSchema, request);
     const { state } = replica;

@@ -1,31 +1,29 @@
 import { hasInterval, type RangeRequest, type RangeResult, type StateMachine, type TxnRequest } from '@tenure/core';
-import { type ListMessage, SlicedReply } from '@tenure/protocol';
+import { encodeList, type ListMessage, SlicedReply } from '@tenure/protocol';
 import { statusOfCoreError } from './status-of.ts';
 import { SlicedWork, type WorkStep } from './sliced-work.ts';
-import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+import { type LargeReply, type Reply, smallReplyBytes } from './transport/transport.ts';
 
-/** Keys that a range looks at before it goes on in slices, which takes up to half a millisecond. */
+/** Keys that a request looks at before it goes on in slices, which takes up to half a millisecond. */
 const rowsAtOnce = 2_000;
-/** Keys that one step of a slice looks at. */
+/** Keys that one step of a slice looks at, and items that it measures. */
 const rowsAStep = 1_000;
-/** Bytes of a reply that are written before it goes on in slices, and that one step of a slice writes. */
-const bytesAtOnce = 256 * 1024;
-/** etcd's is 2 GiB; a reply is built as a whole here. */
-const maxReplyBytes = 512 * 1024 * 1024;
+/** A reply that waits to be sent holds a place in an array for each item. */
+const heldBytesPerItem = 8;
 
 /**
- * Reads and writes what may have millions of keys or leases. What is short is answered at once; for the rest the event
- * loop is held for a slice at a time, however long it takes.
+ * Reads and measures what may have millions of keys or leases. What is short is answered at once; for the rest the
+ * event loop is held for a slice at a time, however long it takes, and the reply is made piece by piece as it is sent.
  */
 export class LongReplies {
   readonly #work = new SlicedWork();
 
   /** Reads the range, then answers with the list that `message` makes of it. Throws or rejects with GrpcStatus. */
-  range(
+  range<Item>(
     state: StateMachine,
     request: RangeRequest,
-    message: (result: RangeResult) => ListMessage<unknown>,
-  ): Buffer | Promise<Buffer> {
+    message: (result: RangeResult) => ListMessage<Item>,
+  ): Reply | Promise<Reply> {
     const scan = state.beginScan(request);
     if ('kind' in scan) throw statusOfCoreError(scan);
     if (scan.step(rowsAtOnce)) return this.list(message(scan.result));
@@ -51,32 +49,24 @@ export class LongReplies {
   }
 
   /** Collects what it takes to make a list, step by step, and answers with it. */
-  collected(step: WorkStep, message: () => ListMessage<unknown>): Buffer | Promise<Buffer> {
+  collected<Item>(step: WorkStep, message: () => ListMessage<Item>): Reply | Promise<Reply> {
     if (step()) return this.list(message());
     return this.#work.run(step).then(() => this.list(message()));
   }
 
   /** Answers with a list. */
-  list(message: ListMessage<unknown>): Buffer | Promise<Buffer> {
+  list<Item>(message: ListMessage<Item>): Reply | Promise<Reply> {
     const reply = new SlicedReply(message);
-    if (reply.measure(bytesAtOnce)) {
-      checkSize(reply.framedBytes);
-      if (reply.framedBytes <= bytesAtOnce && reply.write(Infinity)) return reply.framed;
+    if (!reply.measure(rowsAtOnce)) {
+      return this.#work.run(() => reply.measure(rowsAStep)).then(() => largeReply(reply));
     }
-    let isMeasured = false;
-    const step = (): boolean => {
-      if (isMeasured) return reply.write(bytesAtOnce);
-      isMeasured = reply.measure(bytesAtOnce);
-      if (isMeasured) checkSize(reply.framedBytes);
-      return false;
-    };
-    return this.#work.run(step).then(() => reply.framed);
+    return reply.framedBytes <= smallReplyBytes ? encodeList(message) : largeReply(reply);
   }
 }
 
-/** In the words of Go's gRPC server. */
-function checkSize(bytes: number): void {
-  if (bytes <= maxReplyBytes) return;
-  const text = `grpc: trying to send message larger than max (${bytes} vs. ${maxReplyBytes})`;
-  throw new GrpcStatus(GrpcCode.resourceExhausted, text);
+function largeReply<Item>(reply: SlicedReply<Item>): LargeReply {
+  return {
+    heldBytes: reply.items * heldBytesPerItem,
+    within: (roomBytes) => (reply.framedBytes > roomBytes ? reply.framedBytes : reply),
+  };
 }

@@ -10,6 +10,7 @@ import type {
   DuplexCall,
   GrpcRoutes,
   MethodHandler,
+  Reply,
   ServerStreamHandler,
   UnaryHandler,
 } from './transport/transport.ts';
@@ -29,11 +30,7 @@ const leases = '/etcdserverpb.Lease/LeaseLeases';
 export const leaderOnlyPaths: ReadonlySet<string> = new Set([timeToLive, leases]);
 
 /** Answers a call that only the leader can: locally on the leader, by asking it elsewhere. */
-export type LeaderOnly = (
-  path: string,
-  request: Buffer,
-  local: () => Buffer | Promise<Buffer>,
-) => Buffer | Promise<Buffer>;
+export type LeaderOnly = (path: string, request: Buffer, local: () => Reply | Promise<Reply>) => Reply | Promise<Reply>;
 
 /** Every path of etcd's API: what is built goes to its service, the rest says that it is not there yet. */
 export function createRoutes(
@@ -77,15 +74,15 @@ export function createRoutes(
  * Gives errors of the core, the log and the codecs their gRPC form; what remains is a defect, which the transport
  * reports.
  */
-function unary(handle: (request: Buffer) => Buffer | Promise<Buffer>): MethodHandler {
+function unary(handle: (request: Buffer) => Reply | Promise<Reply>): MethodHandler {
   const wrapped: UnaryHandler = (request) => {
-    let answer: Buffer | Promise<Buffer>;
+    let answer: Reply | Promise<Reply>;
     try {
       answer = handle(request);
     } catch (error) {
       throw statusOf(error) ?? error;
     }
-    if (Buffer.isBuffer(answer)) return answer;
+    if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown) => {
       throw statusOf(error) ?? error;
     });

@@ -1,6 +1,6 @@
-import { createServer, request as httpRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../grpc/transport/testing/test-server.ts';
 import { createLogger } from '../logging/logger.ts';
 import type { HealthSource } from './health-checks.ts';
 import { createHttpHandler } from './http-handler.ts';
@@ -36,17 +36,17 @@ const source: MetricSource = {
 };
 const metrics = new ServerMetrics({ version: '9.9.9', source, quotaBytes: 21 });
 const log = createLogger({ name: 't', logLevel: 'error' }, { write: () => undefined });
-let server: Server;
+let server: TestServer;
 let url: string;
 
 beforeAll(async () => {
-  server = createServer(createHttpHandler({ health, metrics, log, versions: { etcd: '3.6.0', tenure: '9.9.9' } }));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const versions = { etcd: '3.6.0', tenure: '9.9.9' };
+  server = await startTestServer({}, {}, createHttpHandler({ health, metrics, log, versions }));
+  url = `http://127.0.0.1:${server.port}`;
 });
 afterAll(async () => {
   metrics.close();
-  await new Promise((resolve) => server.close(resolve));
+  await server.transport.close({ graceMs: 100 });
 });
 beforeEach(() => {
   alarms = [];
@@ -206,12 +206,12 @@ test('what is logged about a failure is not what is answered', async () => {
       throw new Error('secret');
     },
   };
-  const other = createServer(createHttpHandler({ health: broken, metrics, log, versions: { etcd: '', tenure: '' } }));
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  const response = await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/health`);
+  const versions = { etcd: '', tenure: '' };
+  const other = await startTestServer({}, {}, createHttpHandler({ health: broken, metrics, log, versions }));
+  const response = await fetch(`http://127.0.0.1:${other.port}/health`);
   expect(response.status).toBe(500);
   expect(await response.text()).not.toContain('secret');
-  await new Promise((resolve) => other.close(resolve));
+  await other.transport.close({ graceMs: 100 });
 });
 
 describe('/metrics', () => {

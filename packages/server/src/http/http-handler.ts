@@ -1,9 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpHandler, HttpReply } from '../grpc/transport/transport.ts';
 import type { Logger } from '../logging/logger.ts';
 import { checkHealth, type HealthSource, livenessChecks, type NamedCheck, readinessChecks } from './health-checks.ts';
 import type { ServerMetrics } from './server-metrics.ts';
-
-export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface HttpHandlerOptions {
   readonly health: HealthSource;
@@ -11,12 +9,6 @@ export interface HttpHandlerOptions {
   readonly log: Logger;
   /** Of the etcd API that is spoken, which clients look at, and of Tenure itself. */
   readonly versions: { readonly etcd: string; readonly tenure: string };
-}
-
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
 }
 
 const json = 'application/json';
@@ -27,26 +19,21 @@ const text = 'text/plain; charset=utf-8';
  * state or shows keys, so a page in a browser that is tricked into asking learns nothing that matters.
  */
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
-  return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      // Closing drops a body of whatever length that nobody will read. HTTP/2 has no such header, and node would warn
-      // of it.
-      if (request.httpVersionMajor < 2) response.setHeader('Connection', 'close');
-      response.setHeader('Allow', 'GET, HEAD');
-      send(response, problem(405, 'only GET and HEAD are allowed here; the API is gRPC on this port'));
-      return;
+  return async ({ method, target }) => {
+    if (method !== 'GET' && method !== 'HEAD') {
+      const refused = problem(405, 'only GET and HEAD are allowed here; the API is gRPC on this port');
+      return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
     }
-    answer(request.url ?? '/', options).then(
-      (found) => send(response, found),
-      (error: unknown) => {
-        options.log.error({ err: error, path: request.url }, 'an HTTP request failed');
-        send(response, problem(500, 'internal error'));
-      },
-    );
+    try {
+      return await answer(target === '' ? '/' : target, options);
+    } catch (error) {
+      options.log.error({ err: error, path: target }, 'an HTTP request failed');
+      return problem(500, 'internal error');
+    }
   };
 }
 
-async function answer(target: string, options: HttpHandlerOptions): Promise<Answer> {
+async function answer(target: string, options: HttpHandlerOptions): Promise<HttpReply> {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   const query = new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt + 1));
@@ -56,37 +43,41 @@ async function answer(target: string, options: HttpHandlerOptions): Promise<Answ
     case '/version':
       return version(options.versions);
     case '/metrics':
-      return { status: 200, type: options.metrics.contentType, body: await options.metrics.text() };
+      return page(200, options.metrics.contentType, await options.metrics.text());
     default:
       return (await probe(path, query, options)) ?? notFound(path);
   }
 }
 
-async function health(query: URLSearchParams, options: HttpHandlerOptions): Promise<Answer> {
+async function health(query: URLSearchParams, options: HttpHandlerOptions): Promise<HttpReply> {
   const found = await checkHealth(options.health, {
     serializable: query.get('serializable') === 'true',
     excluded: new Set(query.getAll('exclude')),
   });
   if (found.health === 'false')
     options.log.warn({ reason: found.reason }, '/health answers that the server is not well');
-  return { status: found.health === 'true' ? 200 : 503, type: json, body: JSON.stringify(found) };
+  return page(found.health === 'true' ? 200 : 503, json, JSON.stringify(found));
 }
 
-function version(versions: HttpHandlerOptions['versions']): Answer {
+function version(versions: HttpHandlerOptions['versions']): HttpReply {
   const body = {
     etcdserver: versions.etcd,
     etcdcluster: versions.etcd,
     storage: versions.etcd,
     tenure: versions.tenure,
   };
-  return { status: 200, type: json, body: JSON.stringify(body) };
+  return page(200, json, JSON.stringify(body));
 }
 
 /**
  * /livez and /readyz, whole or one check of them (/readyz/linearizable_read), in the form that Kubernetes'
  * probes have.
  */
-async function probe(path: string, query: URLSearchParams, options: HttpHandlerOptions): Promise<Answer | undefined> {
+async function probe(
+  path: string,
+  query: URLSearchParams,
+  options: HttpHandlerOptions,
+): Promise<HttpReply | undefined> {
   const [, probeName, checkName, ...rest] = path.split('/');
   const all = probeName === 'livez' ? livenessChecks : probeName === 'readyz' ? readinessChecks : undefined;
   if (all === undefined || rest.length > 0) return undefined;
@@ -99,7 +90,7 @@ async function runChecks(
   checks: ReadonlyMap<string, NamedCheck>,
   query: URLSearchParams,
   options: HttpHandlerOptions,
-): Promise<Answer> {
+): Promise<HttpReply> {
   const excluded = new Set(query.getAll('exclude'));
   const allowed = query.getAll('allowlist');
   const lines: string[] = [];
@@ -118,11 +109,11 @@ async function runChecks(
     }
   }
   // What fails is always shown; what is well only to those who ask.
-  if (failed) return { status: 503, type: text, body: `${lines.join('\n')}\n` };
-  return { status: 200, type: text, body: query.has('verbose') ? `${lines.join('\n')}\nok\n` : 'ok\n' };
+  if (failed) return page(503, text, `${lines.join('\n')}\n`);
+  return page(200, text, query.has('verbose') ? `${lines.join('\n')}\nok\n` : 'ok\n');
 }
 
-function notFound(path: string): Answer {
+function notFound(path: string): HttpReply {
   const gateway = /^\/v3(?:alpha|beta)?\//.test(path);
   return problem(
     404,
@@ -130,16 +121,14 @@ function notFound(path: string): Answer {
   );
 }
 
-function problem(status: number, message: string): Answer {
-  return { status, type: json, body: JSON.stringify({ error: message, code: status }) };
+function problem(status: number, message: string): HttpReply {
+  return page(status, json, JSON.stringify({ error: message, code: status }));
 }
 
-function send(response: ServerResponse, found: Answer): void {
-  response.writeHead(found.status, {
-    'Content-Type': found.type,
-    'Content-Length': Buffer.byteLength(found.body),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-  });
-  response.end(found.body);
+function page(status: number, type: string, body: string): HttpReply {
+  return {
+    status,
+    headers: { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+    body,
+  };
 }

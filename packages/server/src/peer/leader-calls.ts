@@ -1,4 +1,5 @@
 import { statusNamed, statusOf, timedOut } from '../grpc/status-of.ts';
+import type { Reply } from '../grpc/transport/transport.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 
 export interface LeaderCallsOptions {
@@ -33,7 +34,7 @@ export class LeaderCalls {
     this.#options = options;
   }
 
-  async answer(path: string, request: Buffer, local: () => Buffer | Promise<Buffer>): Promise<Buffer> {
+  async answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
     if (this.#calls >= maxWaitingCalls || this.#bytes >= maxWaitingBytes) {
       throw new ProposalError('overloaded', 'too many calls wait for the leader');
     }
@@ -47,7 +48,7 @@ export class LeaderCalls {
     }
   }
 
-  async #answer(path: string, request: Buffer, local: () => Buffer | Promise<Buffer>): Promise<Buffer> {
+  async #answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
     const { replica, connection, problem, monotonicMs, timeoutMs } = this.#options;
     const untilMs = monotonicMs() + timeoutMs;
     for (;;) {

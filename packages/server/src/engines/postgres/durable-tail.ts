@@ -25,7 +25,7 @@ export class DurableTail {
   #before: Backend | undefined;
   #running: Promise<Position> | undefined;
   #next: Promise<Position> | undefined;
-  #proving: Promise<void> | undefined;
+  #isWanted = false;
 
   /** `onKnown` is told when more is known to be durable. */
   constructor(address: PostgresAddress, schema: LogSchema, onKnown: () => void) {
@@ -49,7 +49,9 @@ export class DurableTail {
 
   /** The log was seen to end where nobody has said that it is durable: if that stays so, it is proved. */
   wanted(): void {
-    this.#proving ??= this.#proveSoon(this.#known).finally(() => (this.#proving = undefined));
+    if (this.#isWanted) return;
+    this.#isWanted = true;
+    void this.#proveSoon(this.#known).finally(() => (this.#isWanted = false));
   }
 
   /**
@@ -90,10 +92,10 @@ export class DurableTail {
     this.#next = undefined;
     const running = this.#run();
     this.#running = running;
-    const done = (): void => {
+    const over = (): void => {
       if (this.#running === running) this.#running = undefined;
     };
-    running.then(done, done);
+    running.then(over, over);
     return running;
   }
 

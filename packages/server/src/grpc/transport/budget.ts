@@ -1,3 +1,12 @@
+export interface BudgetOptions {
+  /** Counts the same for all connections together. */
+  readonly total?: Budget;
+  /** Called by every `take` that leaves the budget beyond its limit. */
+  readonly onExceeded?: () => void;
+  /** Called by every `giveBack`. */
+  readonly onGivenBack?: () => void;
+}
+
 /**
  * Counts what is held for one connection (bytes, or calls) and, through `total`, for all of them, against a limit for
  * each. Who takes an amount gives back exactly as much; a connection that breaks gives back what it has taken by
@@ -5,15 +14,12 @@
  */
 export class Budget {
   readonly #limit: number;
-  readonly #total: Budget | undefined;
-  readonly #onExceeded: (() => void) | undefined;
+  readonly #options: BudgetOptions;
   #taken = 0;
 
-  /** `onExceeded` is called by every `take` that leaves the budget beyond its limit. */
-  constructor(limit: number, options: { readonly total?: Budget; readonly onExceeded?: () => void } = {}) {
+  constructor(limit: number, options: BudgetOptions = {}) {
     this.#limit = limit;
-    this.#total = options.total;
-    this.#onExceeded = options.onExceeded;
+    this.#options = options;
   }
 
   get taken(): number {
@@ -28,12 +34,13 @@ export class Budget {
   /** Takes an amount, beyond the limit too: one message may pass it, and `hasRoom` then says so to the next. */
   take(amount: number): void {
     this.#taken += amount;
-    this.#total?.take(amount);
-    if (this.#taken > this.#limit) this.#onExceeded?.();
+    this.#options.total?.take(amount);
+    if (this.#taken > this.#limit) this.#options.onExceeded?.();
   }
 
   giveBack(amount: number): void {
     this.#taken -= amount;
-    this.#total?.giveBack(amount);
+    this.#options.total?.giveBack(amount);
+    this.#options.onGivenBack?.();
   }
 }

@@ -1,6 +1,7 @@
-import { Http2ServerRequest, Http2ServerResponse, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { BidiCall } from './bidi-call.ts';
 import type { Connection } from './connection.ts';
+import { HttpCall } from './http-call.ts';
 import { isGrpcContentType, readRequestHead, RefusedHead, type RequestHead } from './request-head.ts';
 import { RefusedCall } from './refused-call.ts';
 import { ServerStreamCall } from './server-stream-call.ts';
@@ -8,16 +9,12 @@ import type { StreamCall } from './stream-call.ts';
 import type { GrpcRoutes } from './transport.ts';
 import { UnaryCall } from './unary-call.ts';
 
-/** Serves a request that is not gRPC but came over HTTP/2, through node's compatible classes. */
-export type Http2RequestListener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-
 /** Starts the call that a new stream asks for, or refuses it. */
 export function dispatchStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   connection: Connection,
   routes: GrpcRoutes,
-  onHttp: Http2RequestListener,
 ): void {
   // A stream that breaks is told by its close as well; without a listener its error would end the process.
   stream.on('error', ignore);
@@ -27,7 +24,7 @@ export function dispatchStream(
     return;
   }
   if (headers[':method'] !== 'POST' && !isGrpcContentType(headers['content-type'])) {
-    onHttp(new Http2ServerRequest(stream, headers, {}, rawHeaders(headers)), new Http2ServerResponse(stream));
+    new HttpCall(stream, headers, connection).start();
     return;
   }
   createCall(stream, headers, readRequestHead(headers, routes), connection).start();
@@ -44,14 +41,6 @@ function createCall(
   if (method.kind === 'unary') return new UnaryCall(stream, headers, head, connection, method.handle);
   if (method.kind === 'bidi') return new BidiCall(stream, headers, head, connection, method.handle);
   return new ServerStreamCall(stream, headers, head, connection, method.handle);
-}
-
-function rawHeaders(headers: IncomingHttpHeaders): string[] {
-  const raw: string[] = [];
-  for (const [name, value] of Object.entries(headers)) {
-    for (const one of Array.isArray(value) ? value : [value ?? '']) raw.push(name, one);
-  }
-  return raw;
 }
 
 function ignore(): void {}

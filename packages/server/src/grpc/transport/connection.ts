@@ -1,11 +1,13 @@
 import type { ServerHttp2Session } from 'node:http2';
 import type { Budget } from './budget.ts';
+import type { HttpClientConnection, HttpQueue } from './http-queue.ts';
+import type { ReplyQueue } from './reply-queue.ts';
 import type { StreamCall } from './stream-call.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
 /** What the calls of one HTTP/2 connection share. */
-export interface Connection {
+export interface Connection extends HttpClientConnection {
   readonly session: ServerHttp2Session;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
@@ -16,8 +18,14 @@ export interface Connection {
   readonly openCalls: Budget;
   /** Bytes of requests that are not complete. */
   readonly requestBytes: Budget;
-  /** Bytes of unary replies that have not been taken. */
+  /** Bytes of replies from when they are built to when the socket has taken them. */
   readonly replyBytes: Budget;
+  /** What large replies hold in memory that wait to be built. */
+  readonly resultBytes: Budget;
+  /** Where large replies wait to be built; one for all connections. */
+  readonly replies: ReplyQueue;
+  /** Where requests that are not gRPC wait for their handler; one for all connections. */
+  readonly http: HttpQueue;
   /** Bytes that bidirectional streams have not got rid of. */
   readonly streamBytes: Budget;
   /** Sweeps so far: a clock that costs a call nothing to read. */

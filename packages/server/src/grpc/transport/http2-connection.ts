@@ -2,6 +2,8 @@ import { constants, type ServerHttp2Session } from 'node:http2';
 import { Budget } from './budget.ts';
 import type { Connection } from './connection.ts';
 import type { GrpcStatus } from './grpc-status.ts';
+import type { HttpQueue } from './http-queue.ts';
+import type { ReplyQueue } from './reply-queue.ts';
 import type { StreamCall } from './stream-call.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
@@ -11,7 +13,17 @@ export interface TransportBudgets {
   readonly openCalls: Budget;
   readonly requestBytes: Budget;
   readonly replyBytes: Budget;
+  readonly resultBytes: Budget;
   readonly streamBytes: Budget;
+}
+
+/** What the connections of one transport share. */
+export interface SharedByConnections {
+  readonly limits: TransportLimits;
+  readonly log: TransportLog;
+  readonly budgets: TransportBudgets;
+  readonly replies: ReplyQueue;
+  readonly http: HttpQueue;
 }
 
 /** One HTTP/2 connection: its calls, its budgets, and the watch over a client that floods, stalls or is dead. */
@@ -24,6 +36,9 @@ export class Http2Connection implements Connection {
   readonly openCalls: Budget;
   readonly requestBytes: Budget;
   readonly replyBytes: Budget;
+  readonly resultBytes: Budget;
+  readonly replies: ReplyQueue;
+  readonly http: HttpQueue;
   readonly streamBytes: Budget;
   sweeps = 0;
   /** At the other end is a server of this cluster. */
@@ -40,13 +55,16 @@ export class Http2Connection implements Connection {
   #bytesReadAtPong = -1;
   #pingTimer: NodeJS.Timeout | undefined;
 
-  constructor(session: ServerHttp2Session, limits: TransportLimits, log: TransportLog, budgets: TransportBudgets) {
+  constructor(session: ServerHttp2Session, { limits, log, budgets, replies, http }: SharedByConnections) {
     this.session = session;
     this.limits = limits;
     this.log = log;
+    this.replies = replies;
+    this.http = http;
     this.openCalls = new Budget(limits.maxConcurrentStreams, { total: budgets.openCalls });
     this.requestBytes = new Budget(limits.maxConnectionRequestBytes, { total: budgets.requestBytes });
     this.replyBytes = new Budget(limits.maxConnectionReplyBytes, { total: budgets.replyBytes });
+    this.resultBytes = new Budget(limits.maxConnectionResultBytes, { total: budgets.resultBytes });
     this.streamBytes = new Budget(limits.maxConnectionStreamBytes, { total: budgets.streamBytes });
     deferDestroy(session);
     session.setLocalWindowSize(limits.connectionWindowBytes);
@@ -83,6 +101,16 @@ export class Http2Connection implements Connection {
   trustPeer(): void {
     this.isPeer = true;
     this.onPeer();
+  }
+
+  /** As many at once as there is room for: their streams need not be answered in order. */
+  get mayAnswerHttp(): boolean {
+    return this.replyBytes.hasRoom;
+  }
+
+  /** True when the connection is being ended: what it holds will be free in a moment. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   countReset(): void {

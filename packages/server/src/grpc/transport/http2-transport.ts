@@ -1,21 +1,24 @@
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttp1Server } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
 import { Budget } from './budget.ts';
-import { dispatchStream, type Http2RequestListener } from './call-dispatcher.ts';
+import { dispatchStream } from './call-dispatcher.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
-import { Http2Connection, type TransportBudgets } from './http2-connection.ts';
+import { Http1Connection } from './http1-connection.ts';
+import { Http2Connection, type SharedByConnections, type TransportBudgets } from './http2-connection.ts';
 import { http2Options } from './http2-options.ts';
+import { HttpQueue } from './http-queue.ts';
 import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
-import type { GrpcRoutes } from './transport.ts';
+import { ReplyQueue } from './reply-queue.ts';
+import type { GrpcRoutes, HttpHandler } from './transport.ts';
 import { defaultTransportLimits, type TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
 export interface TransportOptions {
   readonly routes: GrpcRoutes;
   /** Serves what is not gRPC: HTTP/1 requests, and HTTP/2 ones that are neither POST nor gRPC. */
-  readonly onHttp1: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly onHttp: HttpHandler;
   readonly log: TransportLog;
   readonly limits?: Partial<TransportLimits>;
   /** By which other servers link themselves: what may be called on the connections that are kept for them. */
@@ -33,8 +36,10 @@ export interface Transport {
   close(options: { readonly graceMs: number }): Promise<void>;
   /** Sockets open now. */
   readonly connections: number;
-  /** gRPC calls that have not ended. */
+  /** Calls, and HTTP requests, that have not ended. */
   readonly calls: number;
+  /** Bytes of replies that are held for clients. */
+  readonly replyBytes: number;
 }
 
 /**
@@ -64,11 +69,13 @@ class Http2Transport implements Transport {
   readonly #limits: TransportLimits;
   readonly #listeners: Server[] = [];
   readonly #budgets: TransportBudgets;
+  readonly #shared: SharedByConnections;
   readonly #sockets: Set<Socket> = new Set();
   readonly #reserve: PeerReserve;
   /** The socket whose session is being made. */
   #accepting: Socket | undefined;
   readonly #connections: Set<Http2Connection> = new Set();
+  readonly #http1Connections: Map<Socket, Http1Connection> = new Map();
   /** Gives up on connections whose protocol is not known yet. */
   readonly #undecided: Map<Socket, () => void> = new Map();
   readonly #http1: ReturnType<typeof createHttp1Server>;
@@ -84,6 +91,18 @@ class Http2Transport implements Transport {
     // Without other servers there is nothing to reserve.
     this.#reserve = new PeerReserve(options.peerPath === undefined ? 0 : this.#limits.maxReservedConnections);
     this.#budgets = this.#createBudgets();
+    this.#shared = {
+      limits: this.#limits,
+      log: options.log,
+      budgets: this.#budgets,
+      http: new HttpQueue(options.onHttp, options.log, this.#limits.maxWaitingHttpRequests),
+      replies: new ReplyQueue({
+        total: this.#budgets.replyBytes,
+        maxTotalBytes: this.#limits.maxTotalReplyBytes,
+        patienceMs: this.#limits.replyPatienceMs,
+        onStuck: () => this.#shed('replyBytes'),
+      }),
+    };
     this.#http1 = this.#createHttp1();
     this.#http2 = this.#createHttp2();
     this.#sweeper = setInterval(() => this.#sweep(), this.#limits.sweepIntervalMs);
@@ -96,6 +115,10 @@ class Http2Transport implements Transport {
 
   get calls(): number {
     return this.#budgets.openCalls.taken;
+  }
+
+  get replyBytes(): number {
+    return this.#budgets.replyBytes.taken;
   }
 
   listen(host: string, port: number): Promise<AddressInfo> {
@@ -162,6 +185,9 @@ class Http2Transport implements Transport {
           decided.destroy();
           return;
         }
+        const connection = new Http1Connection(decided, this.#shared);
+        this.#http1Connections.set(decided, connection);
+        decided.on('close', () => this.#http1Connections.delete(decided));
         this.#http1.emit('connection', decided);
         decided.resume();
       },
@@ -178,7 +204,7 @@ class Http2Transport implements Transport {
         keepAliveTimeout: this.#limits.http1IdleTimeoutMs,
         connectionsCheckingInterval: this.#limits.sweepIntervalMs,
       },
-      this.#options.onHttp1,
+      (request, response) => this.#http1Connections.get(request.socket)?.received(request, response),
     );
     // A client that does not read its answer is bounded like one that does not ask.
     server.timeout = this.#limits.http1IdleTimeoutMs;
@@ -189,13 +215,10 @@ class Http2Transport implements Transport {
   }
 
   #createHttp2(): ReturnType<typeof createHttp2Server> {
-    const { routes, log, peerPath } = this.#options;
-    // The compatible classes stand in for HTTP/1's, as node documents; their declared types differ in what no handler
-    // uses.
-    const onHttp = this.#options.onHttp1 as unknown as Http2RequestListener;
+    const { routes, peerPath } = this.#options;
     const server = createHttp2Server(http2Options(this.#limits));
     server.on('session', (session) => {
-      const connection = new Http2Connection(session, this.#limits, log, this.#budgets);
+      const connection = new Http2Connection(session, this.#shared);
       this.#connections.add(connection);
       session.on('close', () => this.#connections.delete(connection));
       const socket = this.#accepting;
@@ -205,7 +228,7 @@ class Http2Transport implements Transport {
           socket.destroy();
           return;
         }
-        dispatchStream(stream, headers, connection, routes, onHttp);
+        dispatchStream(stream, headers, connection, routes);
       });
     });
     return server;
@@ -213,22 +236,31 @@ class Http2Transport implements Transport {
 
   #createBudgets(): TransportBudgets {
     const budget = (limit: number, held: keyof TransportBudgets): Budget => {
-      return new Budget(limit, { onExceeded: () => this.#shed(held) });
+      const onGivenBack = held === 'replyBytes' ? () => this.#replyBytesFreed() : ignore;
+      return new Budget(limit, { onExceeded: () => this.#shed(held), onGivenBack });
     };
     return {
       openCalls: budget(this.#limits.maxTotalCalls, 'openCalls'),
       requestBytes: budget(this.#limits.maxTotalRequestBytes, 'requestBytes'),
       replyBytes: budget(this.#limits.maxTotalReplyBytes, 'replyBytes'),
+      resultBytes: budget(this.#limits.maxTotalResultBytes, 'resultBytes'),
       streamBytes: budget(this.#limits.maxTotalStreamBytes, 'streamBytes'),
     };
   }
 
+  #replyBytesFreed(): void {
+    this.#shared.replies.freed();
+    this.#shared.http.resume();
+  }
+
   /** Memory runs out: the connection that holds most of it goes, so that all others are served. */
   #shed(held: keyof TransportBudgets): void {
-    let largest: Http2Connection | undefined;
-    for (const connection of this.#connections) {
+    let largest: Http2Connection | Http1Connection | undefined;
+    for (const connection of [...this.#connections, ...this.#http1Connections.values()]) {
       // What another server holds is bounded for its connection, and nobody gains by a cluster that falls apart.
       if (connection.isPeer) continue;
+      // What one that was cut before holds is about to be free.
+      if (connection.isCut && connection[held].taken > 0) return;
       if (largest === undefined || connection[held].taken > largest[held].taken) largest = connection;
     }
     largest?.cut(`the server holds too much for its clients, and most of it for this one (${held})`);
@@ -249,6 +281,8 @@ function closeListener(server: Server): Promise<void> {
     server.close(() => resolve());
   });
 }
+
+function ignore(): void {}
 
 function serverStopped(): GrpcStatus {
   return new GrpcStatus(GrpcCode.unavailable, 'etcdserver: server stopped');

@@ -90,7 +90,7 @@ export abstract class StreamCall implements Call {
     // The stream may have been reset in between, and there is nobody left to tell.
     if (this.isGone) return;
     this.stream.sendTrailers(this.#trailers);
-    this.#statusSent();
+    this.statusSent();
   }
 
   /**
@@ -168,12 +168,17 @@ export abstract class StreamCall implements Call {
     this.stream.on('wantTrailers', onWantTrailers);
   }
 
+  /** What the call is answered is decided, though not all of it has left. */
+  protected settle(): void {
+    this.ended = true;
+    if (this.#deadlineTimer !== undefined) clearTimeout(this.#deadlineTimer);
+  }
+
   /**
    * Ends the call: with its headers out the status follows in trailers, else it goes alone. Undefined stands for Ok.
    */
   protected finish(status: GrpcStatus | undefined): void {
-    this.ended = true;
-    if (this.#deadlineTimer !== undefined) clearTimeout(this.#deadlineTimer);
+    this.settle();
     const { stream } = this;
     if (this.isGone) return;
     // What the client still sends is dropped; left unread it would keep the stream from closing.
@@ -192,10 +197,11 @@ export abstract class StreamCall implements Call {
   /** Answers with headers alone. */
   protected sendStatus(httpStatus: number, status: GrpcStatus): void {
     this.stream.respond({ ...replyHeaders, ':status': httpStatus, ...statusTrailers(status) }, respondOnly);
-    this.#statusSent();
+    this.statusSent();
   }
 
-  #statusSent(): void {
+  /** All of the reply has been handed to HTTP/2. */
+  protected statusSent(): void {
     this.#statusSentAt = this.connection.sweeps;
     if (!this.stream.readableEnded) this.connection.timedCalls.add(this);
   }
@@ -219,9 +225,9 @@ function onClose(this: CallStream): void {
 }
 
 /** Fills in the prefix that the encoder left free: not compressed, and the length. */
-export function fillPrefix(framed: Buffer): Buffer {
+export function fillPrefix(framed: Buffer, framedBytes = framed.length): Buffer {
   framed[0] = 0;
-  framed.writeUInt32BE(framed.length - frameHeadroomBytes, 1);
+  framed.writeUInt32BE(framedBytes - frameHeadroomBytes, 1);
   return framed;
 }
 

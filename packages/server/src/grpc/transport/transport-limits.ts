@@ -58,14 +58,30 @@ export interface TransportLimits {
   /** Bytes of unary replies that wait for one connection's reader. Beyond: ResourceExhausted for its further calls. */
   readonly maxConnectionReplyBytes: number;
   /**
+   * Bytes of what large replies of one connection hold that wait to be built: which keys they will be made of. Beyond:
+   * ResourceExhausted for its further ones.
+   */
+  readonly maxConnectionResultBytes: number;
+  /**
    * Bytes of all bidirectional streams of one connection. Beyond, each of them is left only what node buffers at
    * least.
    */
   readonly maxConnectionStreamBytes: number;
   /** The same for all connections together. Beyond, the connection that holds most of it is closed. */
   readonly maxTotalRequestBytes: number;
+  /**
+   * A large reply is not built before there is room for it in seven eighths of this, and one that is larger is
+   * ResourceExhausted. When the
+   * first of those that wait has waited for as long as `replyPatienceMs` and none was built meanwhile, the connection
+   * that holds most is closed.
+   */
   readonly maxTotalReplyBytes: number;
+  readonly replyPatienceMs: number;
+  readonly maxTotalResultBytes: number;
   readonly maxTotalStreamBytes: number;
+  /** HTTP requests of one connection that wait to be answered. Beyond: 503 over HTTP/2; HTTP/1's connection ends. */
+  readonly maxWaitingHttpRequests: number;
+  readonly maxPipelinedRequests: number;
   /** How long a connection may take to say which protocol it speaks. */
   readonly prefaceTimeoutMs: number;
   /** How long the message of a unary or server-streaming call may take to arrive. */
@@ -111,10 +127,15 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxStreamBufferedBytes: mebibyte,
   maxConnectionRequestBytes: 64 * mebibyte,
   maxConnectionReplyBytes: 64 * mebibyte,
+  maxConnectionResultBytes: 32 * mebibyte,
   maxConnectionStreamBytes: 64 * mebibyte,
   maxTotalRequestBytes: 512 * mebibyte,
   maxTotalReplyBytes: 512 * mebibyte,
+  replyPatienceMs: 1000,
+  maxTotalResultBytes: 256 * mebibyte,
   maxTotalStreamBytes: 512 * mebibyte,
+  maxWaitingHttpRequests: 100,
+  maxPipelinedRequests: 32,
   prefaceTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   stalledReplyTimeoutMs: 60_000,

@@ -28,11 +28,48 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** A reply of at most so many bytes never waits to be built. */
+export const smallReplyBytes = 64 * 1024;
+
+/** A framed reply that is made piece by piece, each when the socket has taken the one before. */
+export interface PiecewiseReply {
+  /** Of all pieces together, headroom included. */
+  readonly framedBytes: number;
+  /** The first piece begins with the headroom. Not called once all bytes have been given. */
+  nextPiece(): Buffer;
+}
+
+/** A reply that may be large, which is made when there is room for it in memory. */
+export interface LargeReply {
+  /** What it holds in memory while it waits, beside its request. */
+  readonly heldBytes: number;
+  /**
+   * Called at once, and again while it must wait: gives the framed reply, or the bytes that it would take if these are
+   * more than `roomBytes`. Throws GrpcStatus to refuse.
+   */
+  within(roomBytes: number): Buffer | PiecewiseReply | number;
+}
+
+export type Reply = Buffer | LargeReply;
+
+/** The reply, whatever it takes: for those who do not send it to a client. */
+export async function builtReply(reply: Reply): Promise<Buffer> {
+  const built = Buffer.isBuffer(reply) ? reply : reply.within(Infinity);
+  if (typeof built === 'number') throw new Error('a reply was not built though there was room');
+  if (Buffer.isBuffer(built)) return built;
+  const whole = Buffer.allocUnsafe(built.framedBytes);
+  for (let at = 0; at < whole.length;) {
+    at += built.nextPiece().copy(whole, at);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return whole;
+}
+
 /**
  * Unary. Throws or rejects with GrpcStatus to refuse; any other error becomes Internal without its text. Sync when it
- * can be.
+ * can be. A reply that may be longer than `smallReplyBytes` is a LargeReply.
  */
-export type UnaryHandler = (request: Buffer, call: Call) => Buffer | Promise<Buffer>;
+export type UnaryHandler = (request: Buffer, call: Call) => Reply | Promise<Reply>;
 
 /**
  * Server streaming. Returns when all is sent. Messages leave in the order in which they were given to `send`, which
@@ -85,3 +122,21 @@ export type MethodHandler =
 
 /** Path to handler. A path that is missing answers Unimplemented. */
 export type GrpcRoutes = ReadonlyMap<string, MethodHandler>;
+
+/** A request that is not gRPC, over whichever version of HTTP. A body is dropped. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Path and query, as the client wrote them. */
+  readonly target: string;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  /** Names in lower case. The length is filled in. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Not sent in answer to HEAD. */
+  readonly body: string;
+}
+
+/** Answers what is not gRPC. What it rejects with becomes 500 without its text. */
+export type HttpHandler = (request: HttpRequest) => Promise<HttpReply>;

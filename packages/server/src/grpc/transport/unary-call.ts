@@ -3,19 +3,19 @@ import type { Connection } from './connection.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
 import { SingleRequestCall } from './single-request-call.ts';
+import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
+import type { UnbuiltReply } from './reply-queue.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
-import type { UnaryHandler } from './transport.ts';
-
-/**
- * A reply longer than this is written in pieces, so that a reader who takes some of it is told from one who takes
- * none.
- */
-const pieceBytes = 64 * 1024;
+import { type LargeReply, type PiecewiseReply, type Reply, smallReplyBytes, type UnaryHandler } from './transport.ts';
 
 /** One unary call: receives the request, calls the handler, sends what it answers. */
-export class UnaryCall extends SingleRequestCall {
+export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   readonly #handle: UnaryHandler;
+  /** Waits for room. */
+  #unbuilt: LargeReply | undefined;
+  /** Of a reply that was written in one piece. */
   #replyBytes = 0;
+  #outgoing: OutgoingReply | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -38,32 +38,67 @@ export class UnaryCall extends SingleRequestCall {
       this.refuse(new GrpcStatus(GrpcCode.resourceExhausted, text));
       return;
     }
-    let reply: Buffer | Promise<Buffer>;
+    let reply: Reply | Promise<Reply>;
     try {
       reply = this.#handle(request, this);
     } catch (error) {
       this.#fail(error);
       return;
     }
-    if (reply instanceof Uint8Array) {
-      this.#reply(reply);
+    if (reply instanceof Promise) {
+      this.armDeadline();
+      reply.then(
+        (settled) => this.#answer(settled),
+        (error: unknown) => this.#fail(error),
+      );
       return;
     }
-    this.armDeadline();
-    reply.then(
-      (framed) => this.#reply(framed),
-      (error: unknown) => this.#fail(error),
-    );
+    this.#answer(reply);
+    if (this.#unbuilt !== undefined) this.armDeadline();
+  }
+
+  get holder(): Connection {
+    return this.connection;
+  }
+
+  sendWithin(roomBytes: number): number {
+    const build = this.#unbuilt;
+    if (build === undefined || this.ended || this.isGone) return 0;
+    let built: Buffer | PiecewiseReply | number;
+    try {
+      built = build.within(roomBytes);
+    } catch (error) {
+      this.#releaseUnbuilt();
+      this.#fail(error);
+      return 0;
+    }
+    const { maxReplyBytes } = this.connection.replies;
+    if (typeof built === 'number' && built <= maxReplyBytes) return built;
+    this.#releaseUnbuilt();
+    if (typeof built !== 'number') this.#send(built);
+    else this.refuse(tooLargeToSend(built, maxReplyBytes));
+    return 0;
   }
 
   protected sweepReply(idleMs: number): void {
     // Without a reply yet the call waits for its handler, and that may take as long as the deadline allows.
-    if (this.#replyBytes > 0 && idleMs > this.connection.limits.stalledReplyTimeoutMs) this.stream.destroy();
+    const isSending = this.#replyBytes > 0 || this.#outgoing !== undefined;
+    if (isSending && idleMs > this.connection.limits.stalledReplyTimeoutMs) this.stream.destroy();
   }
 
   protected override closed(): void {
     super.closed();
     if (this.#replyBytes > 0) this.connection.replyBytes.giveBack(this.#replyBytes);
+    this.#outgoing?.streamClosed();
+    if (this.#unbuilt === undefined) return;
+    this.#releaseUnbuilt();
+    this.connection.replies.forget(this);
+  }
+
+  #releaseUnbuilt(): void {
+    if (this.#unbuilt === undefined) return;
+    this.connection.resultBytes.giveBack(this.#unbuilt.heldBytes);
+    this.#unbuilt = undefined;
   }
 
   #fail(error: unknown): void {
@@ -71,24 +106,49 @@ export class UnaryCall extends SingleRequestCall {
     if (!this.ended) this.finish(status);
   }
 
-  #reply(framed: Buffer): void {
+  #answer(reply: Reply): void {
+    if (Buffer.isBuffer(reply)) {
+      this.#send(reply);
+      return;
+    }
+    if (this.ended || this.isGone) return;
+    if (!this.connection.resultBytes.hasRoom) {
+      this.refuse(new GrpcStatus(GrpcCode.resourceExhausted, 'too many large replies wait on this connection'));
+      return;
+    }
+    this.#unbuilt = reply;
+    this.connection.resultBytes.take(reply.heldBytes);
+    this.connection.replies.admit(this);
+  }
+
+  #send(framed: Buffer | PiecewiseReply): void {
     if (this.ended || this.isGone) return;
     this.lastProgress = this.connection.sweeps;
-    this.#replyBytes = framed.length;
+    if (!Buffer.isBuffer(framed) || framed.length > smallReplyBytes) {
+      this.#sendPieces(Buffer.isBuffer(framed) ? piecesOf(framed) : framed);
+      return;
+    }
     fillPrefix(framed);
     this.startReply();
-    if (framed.length > pieceBytes) this.#writePieces(framed);
-    else this.stream.write(framed);
+    this.#replyBytes = framed.length;
+    this.stream.write(framed);
     this.finish(undefined);
     this.connection.replyBytes.take(framed.length);
   }
 
-  #writePieces(framed: Buffer): void {
-    const progress = () => {
+  #sendPieces(reply: PiecewiseReply): void {
+    const first = fillPrefix(reply.nextPiece(), reply.framedBytes);
+    this.startReply();
+    this.settle();
+    this.#outgoing = new OutgoingReply(this.stream, reply, first, this.connection.replyBytes, (isAll) => {
       this.lastProgress = this.connection.sweeps;
-    };
-    for (let at = 0; at < framed.length; at += pieceBytes) {
-      this.stream.write(framed.subarray(at, at + pieceBytes), progress);
-    }
+      if (isAll) this.finish(undefined);
+    });
   }
+}
+
+/** In the words of Go's gRPC server. */
+function tooLargeToSend(bytes: number, maxBytes: number): GrpcStatus {
+  const text = `grpc: trying to send message larger than max (${bytes} vs. ${maxBytes})`;
+  return new GrpcStatus(GrpcCode.resourceExhausted, text);
 }

@@ -1,6 +1,6 @@
 import { type History, type WatchBatch, WatchHub } from '@tenure/core';
 import type { StreamWatch } from './stream-watch.ts';
-import { TurnQueue } from './turn-queue.ts';
+import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchLimits } from './watch-limits.ts';
 import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
 import type { WatchStream } from './watch-stream.ts';

@@ -30,7 +30,7 @@ async function serve(): Promise<Served> {
   };
   const transport = createHttp2Transport({
     routes: new Map([[path, { kind: 'bidi', handle }]]),
-    onHttp1: (_request, response) => response.end(),
+    onHttp: async () => ({ status: 404, headers: {}, body: '' }),
     log,
   });
   const { port } = await transport.listen('127.0.0.1', 0);

@@ -3,7 +3,7 @@ import { DecodeError, decodeMessage, errorCatalogue, etcdserverpb } from '@tenur
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { StreamWatch, StreamWatcher } from './stream-watch.ts';
-import { TurnQueue } from './turn-queue.ts';
+import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchScheduler } from './watch-scheduler.ts';
 
 type WatchCreate = etcdserverpb.WatchCreateRequest;

@@ -69,7 +69,12 @@ export class LeadingServer {
       lookIntervalMs,
     });
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
-    const { transport, port, logged } = await startTestServer({ [peerLinkPath]: link }, limits, peerLinkPath);
+    const { transport, port, logged } = await startTestServer(
+      { [peerLinkPath]: link },
+      limits,
+      undefined,
+      peerLinkPath,
+    );
     const address = `127.0.0.1:${port}`;
     return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
   }

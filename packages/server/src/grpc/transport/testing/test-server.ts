@@ -1,5 +1,5 @@
 import { createHttp2Transport, type Transport } from '../http2-transport.ts';
-import type { MethodHandler } from '../transport.ts';
+import type { HttpHandler, MethodHandler } from '../transport.ts';
 import type { TransportLimits } from '../transport-limits.ts';
 
 export interface TestServer {
@@ -13,12 +13,13 @@ export interface TestServer {
 export async function startTestServer(
   routes: Readonly<Record<string, MethodHandler>>,
   limits: Partial<TransportLimits> = {},
+  onHttp: HttpHandler = requestLine,
   peerPath?: string,
 ): Promise<TestServer> {
   const logged: string[] = [];
   const transport = createHttp2Transport({
     routes: new Map(Object.entries(routes)),
-    onHttp1: (request, response) => response.end(`${request.method} ${request.url}`),
+    onHttp,
     log: {
       debug: () => {},
       warn: (_fields, text) => void logged.push(text),
@@ -30,6 +31,12 @@ export async function startTestServer(
   const { port } = await transport.listen('127.0.0.1', 0);
   return { transport, port, logged };
 }
+
+const requestLine: HttpHandler = async ({ method, target }) => ({
+  status: 200,
+  headers: {},
+  body: `${method} ${target}`,
+});
 
 /** Answers with what it was asked. */
 export function echo(request: Buffer): Buffer {

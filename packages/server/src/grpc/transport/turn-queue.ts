@@ -27,6 +27,16 @@ export class TurnQueue<Member> {
     if (this.#order.length > 2 * this.#members.size + maxStale) this.#clean();
   }
 
+  /** The one whose turn is next; it stays. */
+  get first(): Member | undefined {
+    while (this.#next < this.#order.length) {
+      const member = this.#order[this.#next]!;
+      if (this.#members.has(member)) return member;
+      this.#next += 1;
+    }
+    return undefined;
+  }
+
   shift(): Member | undefined {
     while (this.#next < this.#order.length) {
       const member = this.#order[this.#next]!;

@@ -1,0 +1,80 @@
+import { FairQueue } from './fair-queue.ts';
+import type { HttpHandler, HttpReply, HttpRequest } from './transport.ts';
+import type { TransportLog } from './transport-log.ts';
+
+/** A connection whose client asks by HTTP. */
+export interface HttpClientConnection {
+  /** Whether an answer to one more request may be made now. Where that changes, `HttpQueue.resume` is called. */
+  readonly mayAnswerHttp: boolean;
+}
+
+/** One request, and the way back. */
+export interface HttpExchange {
+  readonly client: HttpClientConnection;
+  readonly request: HttpRequest;
+  answer(reply: HttpReply): void;
+}
+
+const internalError: HttpReply = { status: 500, headers: { 'content-type': 'text/plain' }, body: 'internal error\n' };
+
+/**
+ * HTTP requests that wait for their handler. A handler may take milliseconds and makes an answer of many kilobytes, so
+ * they begin one in each turn of the event loop and one at a time for each connection, connections in turn.
+ */
+export class HttpQueue {
+  readonly #handle: HttpHandler;
+  readonly #log: TransportLog;
+  readonly #maxWaiting: number;
+  readonly #waiting = new FairQueue<HttpClientConnection, HttpExchange>();
+  readonly #answering = new Set<HttpClientConnection>();
+  #turnIsDue = false;
+
+  /** `maxWaiting`: for each connection. */
+  constructor(handle: HttpHandler, log: TransportLog, maxWaiting: number) {
+    this.#handle = handle;
+    this.#log = log;
+    this.#maxWaiting = maxWaiting;
+  }
+
+  /** False when too many of its connection wait. */
+  push(exchange: HttpExchange): boolean {
+    if (this.#waiting.waitingFor(exchange.client) >= this.#maxWaiting) return false;
+    this.#waiting.push(exchange.client, exchange);
+    this.resume();
+    return true;
+  }
+
+  /** Nobody waits for the answer any more. */
+  forget(exchange: HttpExchange): void {
+    this.#waiting.delete(exchange.client, exchange);
+  }
+
+  resume(): void {
+    if (this.#turnIsDue || this.#waiting.size === 0) return;
+    this.#turnIsDue = true;
+    setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#turnIsDue = false;
+    const client = this.#waiting.next((each) => each.mayAnswerHttp && !this.#answering.has(each));
+    const exchange = client && this.#waiting.take(client);
+    if (exchange === undefined) return;
+    void this.#answer(exchange);
+    this.resume();
+  }
+
+  async #answer(exchange: HttpExchange): Promise<void> {
+    const { client, request } = exchange;
+    this.#answering.add(client);
+    try {
+      exchange.answer(await this.#handle(request));
+    } catch (error) {
+      this.#log.error({ err: error, path: request.target }, 'an HTTP request failed');
+      exchange.answer(internalError);
+    } finally {
+      this.#answering.delete(client);
+      this.resume();
+    }
+  }
+}

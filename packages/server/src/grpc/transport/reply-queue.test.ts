@@ -1,0 +1,179 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { GrpcCode } from './grpc-status.ts';
+import { frameMessage, RawClient } from './testing/raw-call.ts';
+import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
+import { UnreadClient } from './testing/unread-client.ts';
+import type { LargeReply, MethodHandler } from './transport.ts';
+import type { TransportLimits } from './transport-limits.ts';
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const replyBytes = 200_000;
+/** Replies that were built, and how much was held at most when one had been. */
+let built = 0;
+let mostHeld = 0;
+
+const large: LargeReply = {
+  heldBytes: 8,
+  within: (roomBytes) => {
+    if (replyBytes > roomBytes) return replyBytes;
+    built += 1;
+    setImmediate(() => (mostHeld = Math.max(mostHeld, server.transport.replyBytes)));
+    return Buffer.alloc(replyBytes);
+  },
+};
+const monstrous: LargeReply = { heldBytes: 8, within: (roomBytes) => (roomBytes < 5e9 ? 5e9 : Buffer.alloc(5)) };
+const routes: Record<string, MethodHandler> = {
+  '/t.T/Echo': { kind: 'unary', handle: echo },
+  '/t.T/Large': { kind: 'unary', handle: () => large },
+  '/t.T/LateLarge': { kind: 'unary', handle: () => new Promise((resolve) => setImmediate(() => resolve(large))) },
+  '/t.T/Monstrous': { kind: 'unary', handle: () => monstrous },
+};
+let server: TestServer;
+
+/** Room for so many large replies, and an eighth more that is for small ones. */
+const roomFor = (replies: number): number => Math.ceil((replies * replyBytes * 8) / 7);
+
+async function serve(limits: Partial<TransportLimits>): Promise<void> {
+  built = 0;
+  mostHeld = 0;
+  server = await startTestServer(routes, limits);
+  cleanups.push(() => server.transport.close({ graceMs: 50 }));
+}
+
+function unreadClient(): UnreadClient {
+  const client = new UnreadClient(server.port);
+  cleanups.push(() => client.session.destroy());
+  return client;
+}
+
+/** That another client is answered also shows that the server has dealt with what came before. */
+async function expectEcho(times = 1): Promise<void> {
+  const client = new RawClient(server.port);
+  for (let time = 0; time < times; time += 1) {
+    const reply = await client.call({ path: '/t.T/Echo', chunks: [frameMessage(Buffer.from('x'))] });
+    expect(reply.trailers['grpc-status']).toBe('0');
+  }
+  await client.close();
+}
+
+const patience = { timeout: 20_000, interval: 10 };
+
+async function expectHeld(bytes: number): Promise<void> {
+  await expect.poll(() => server.transport.replyBytes, patience).toBe(bytes);
+}
+
+test('a reply is given back when it has been read, large or small', async () => {
+  // Each round takes all that there is.
+  await serve({ maxConnectionReplyBytes: 100, maxTotalReplyBytes: roomFor(1) });
+  const client = new RawClient(server.port);
+  cleanups.push(() => client.close());
+  for (let round = 0; round < 3; round += 1) {
+    for (const path of ['/t.T/Large', '/t.T/LateLarge', '/t.T/Echo']) {
+      const { trailers } = await client.call({ path, chunks: [frameMessage(Buffer.alloc(200))] });
+      expect(trailers['grpc-status']).toBe('0');
+      await expectHeld(0);
+    }
+  }
+});
+
+describe('what clients leave unread', () => {
+  test.each(['/t.T/Large', '/t.T/LateLarge'])('is bounded for all of them together (%s)', async (path) => {
+    const limits = { maxConnectionReplyBytes: 350_000, maxTotalReplyBytes: roomFor(5), replyPatienceMs: 600_000 };
+    await serve(limits);
+    const clients = Array.from({ length: 6 }, unreadClient);
+    for (const client of clients) for (let call = 0; call < 10; call += 1) client.call(path);
+    await expectHeld(5 * replyBytes);
+    // Small replies go on.
+    await expectEcho(50);
+    expect(built).toBe(5);
+    expect(mostHeld).toBeLessThanOrEqual(limits.maxTotalReplyBytes);
+    // What can be read is replaced by what waits, until all that was not refused has come.
+    for (const client of clients) client.read();
+    const done = () => clients.every(({ statuses }) => statuses.length === 10);
+    await vi.waitFor(() => expect(done()).toBe(true), patience);
+    await expectHeld(0);
+    const statuses = new Set(clients.flatMap((client) => client.statuses));
+    expect(
+      [...statuses].filter((status) => status !== undefined && status !== String(GrpcCode.resourceExhausted)),
+    ).toEqual([]);
+    expect(mostHeld).toBeLessThanOrEqual(limits.maxTotalReplyBytes);
+    expect(built).toBeGreaterThan(5);
+  });
+
+  test('is given back when its streams are reset, also those that wait', async () => {
+    await serve({ maxTotalReplyBytes: roomFor(2), replyPatienceMs: 600_000 });
+    const client = unreadClient();
+    const other = unreadClient();
+    const streams = Array.from({ length: 5 }, () => client.call('/t.T/LateLarge'));
+    await expectHeld(2 * replyBytes);
+    const waiting = other.call('/t.T/LateLarge');
+    await expectEcho();
+    for (const stream of streams) stream.close(8);
+    await expectHeld(replyBytes);
+    waiting.close(8);
+    await expectHeld(0);
+    await expect.poll(() => server.transport.calls, patience).toBe(0);
+  });
+
+  test('is given back when its connection breaks or is cut, also while a socket holds some of it', async () => {
+    await serve({ stalledReplyTimeoutMs: 600_000 });
+    for (const end of ['destroy', 'close'] as const) {
+      const client = unreadClient();
+      for (let call = 0; call < 3; call += 1) client.call('/t.T/Large');
+      await expectHeld(3 * replyBytes);
+      if (end === 'destroy') client.session.destroy();
+      else client.session.goaway(1);
+      await expectHeld(0);
+    }
+  });
+
+  test('is given back when the reader stalls for too long', async () => {
+    await serve({ stalledReplyTimeoutMs: 30, sweepIntervalMs: 10 });
+    unreadClient().call('/t.T/Large');
+    await expect.poll(() => built, patience).toBe(1);
+    await expectHeld(0);
+  });
+
+  test('costs the connection that holds most of it, when others wait for too long', async () => {
+    await serve({ maxTotalReplyBytes: roomFor(3), replyPatienceMs: 30 });
+    const [greedy, modest, late] = [unreadClient(), unreadClient(), unreadClient()];
+    greedy.call('/t.T/Large');
+    greedy.call('/t.T/Large');
+    await expectHeld(2 * replyBytes);
+    modest.call('/t.T/Large');
+    await expectHeld(3 * replyBytes);
+    late.call('/t.T/Large');
+    await greedy.closed;
+    await expectHeld(2 * replyBytes);
+    expect(built).toBe(4);
+    expect(server.logged).toHaveLength(1);
+    expect([modest.session.closed, late.session.closed]).toEqual([false, false]);
+  });
+});
+
+test('a reply larger than all that may be held is refused, and holds up nobody', async () => {
+  await serve({ maxTotalReplyBytes: roomFor(2) });
+  const client = new RawClient(server.port);
+  cleanups.push(() => client.close());
+  const { trailers } = await client.call({ path: '/t.T/Monstrous', chunks: [frameMessage(Buffer.from('x'))] });
+  const message = `grpc: trying to send message larger than max (5000000000 vs. ${2 * replyBytes})`;
+  expect(trailers).toMatchObject({ 'grpc-status': '8', 'grpc-message': message });
+  const reply = await client.call({ path: '/t.T/Large', chunks: [frameMessage(Buffer.from('x'))] });
+  expect(reply.body).toHaveLength(replyBytes);
+});
+
+test('the deadline of a call also holds while its reply waits for room', async () => {
+  await serve({ maxTotalReplyBytes: roomFor(1), replyPatienceMs: 600_000 });
+  unreadClient().call('/t.T/Large');
+  await expectHeld(replyBytes);
+  const client = new RawClient(server.port);
+  cleanups.push(() => client.close());
+  for (const path of ['/t.T/Large', '/t.T/LateLarge']) {
+    const call = { path, headers: { 'grpc-timeout': '50m' }, chunks: [frameMessage(Buffer.from('x'))] };
+    expect((await client.call(call)).trailers['grpc-status']).toBe(String(GrpcCode.deadlineExceeded));
+  }
+});
