@@ -16,6 +16,12 @@ test.each([
   ['etcdserver: request timed out', 14, 'timeout', 'etcdserver: request timed out'],
   ['etcdserver: request timed out: nobody leads', 14, 'timeout', 'etcdserver: request timed out: nobody leads'],
   ['etcdserver: no leader', 14, 'unreachable', 'etcdserver: no leader'],
+  [
+    'etcdserver: mvcc: database space exceeded',
+    8,
+    'failed',
+    'etcdserver: mvcc: database space exceeded (a change may have been made or not)',
+  ],
   ['etcdserver: too slow', 4, 'timeout', 'etcdserver: too slow'],
   ['', 12, 'failed', 'the server refused with gRPC status 12'],
   [

@@ -10,6 +10,8 @@ const unavailable = 14;
 const ownDeadline = /^Deadline exceeded|^(?:etcdserver: )?context deadline exceeded$/;
 /** The server's own time was over: it may have done what it was asked for, whatever the status says. */
 const serverDeadline = 'etcdserver: request timed out';
+/** A server may say so of what it has done: it looks at its quota again afterwards. */
+const noSpace = 'etcdserver: mvcc: database space exceeded';
 
 /** What refusals ask of whoever typed the command. */
 const advice: ReadonlyMap<string, string> = new Map([
@@ -63,7 +65,7 @@ function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
   const isLate = status === deadlineExceeded || details.startsWith(serverDeadline);
   const code = isLate ? 'timeout' : status === unavailable ? 'unreachable' : 'failed';
   const words = details === '' ? `the server refused with gRPC status ${status}` : details;
-  const help = advice.get(details);
+  const help = details === noSpace ? outcomeUnknown : advice.get(details);
   return new CliError(code, help === undefined ? words : `${words} (${help})`, { cause: error });
 }
 

@@ -83,7 +83,8 @@ export interface BackendLimits {
  * **Linearizable.** `list`, and the list that `enter` returns, show everything that was acknowledged before the call
  * was made. Serve them from a primary.
  *
- * **Unknown outcomes.** A call that fails with a `BackendError` of code `unavailable` may have had its effect. The
+ * **Unknown outcomes.** A call that fails with a `BackendError` of code `unavailable` may have had its effect, and so
+ * may one that was under way when the backend was closed. With every other code it is certain that it had none. The
  * backend repeats neither `enter` nor `update` by itself once it may have been done. Who does not know the ticket of
  * an entry calls `leave` with the ticket 0 and its id.
  *

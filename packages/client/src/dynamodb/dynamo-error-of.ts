@@ -16,9 +16,19 @@ const codes: ReadonlyMap<string, BackendErrorCode> = new Map([
 
 export function dynamoErrorOf(table: string, error: unknown): BackendError {
   if (error instanceof BackendError) return error;
-  const code = codes.get(error instanceof Error ? error.name : '') ?? 'unavailable';
+  const code = wasRepeated(error) ? 'unavailable' : (codes.get(nameOf(error)) ?? 'unavailable');
   const words = error instanceof Error ? error.message : String(error);
   return new BackendError('dynamodb', code, messageOf(code, table, words), { cause: error });
+}
+
+/** The SDK repeats requests by itself, and the error of the last one says nothing of those before it. */
+function wasRepeated(error: unknown): boolean {
+  const { attempts } = (error as { $metadata?: { attempts?: unknown } } | undefined)?.$metadata ?? {};
+  return typeof attempts === 'number' && attempts > 1;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
 }
 
 function messageOf(code: BackendErrorCode, table: string, words: string): string {

@@ -2,6 +2,7 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
+import { createLeaseManager } from '../lease-manager.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { backendConformance } from '../testing/index.ts';
 import type { DynamoClient } from './dynamo-client.ts';
@@ -163,5 +164,62 @@ describe('leases in DynamoDB', () => {
     const closed = backend();
     await closed.close();
     await assert.rejects(closed.list('a', signal), { backendCode: 'closed' });
+  });
+
+  /** As the SDK throws it, after so many requests. */
+  const sdkError = (name: string, attempts: number): Error => {
+    return Object.assign(new Error(`it says ${name}`), { name, $metadata: { attempts } });
+  };
+  const failing = (method: keyof DynamoClient, error: Error): DynamoClient => {
+    return new Proxy<DynamoClient>(client, {
+      get: (target, key) => {
+        if (key === method) return () => Promise.reject(error);
+        const found = Reflect.get(target, key) as unknown;
+        return typeof found === 'function' ? (found.bind(target) as unknown) : found;
+      },
+    });
+  };
+
+  test('does not say that nothing was done when an entry may stand, so that it is taken back', async () => {
+    const name = `denied-${nextName()}`;
+    const denied = failing('query', sdkError('AccessDeniedException', 1));
+    const half = dynamodbBackend({ client: denied, table: 'leases', clock: new FakeClock() });
+    const first = claim(name);
+    await enter(backend(), first);
+    await backend().leave({ ...first, ticket: 0n }, signal);
+    for (const mode of ['exclusive', 'member'] as const) {
+      const asked = claim(name, { mode });
+      await assert.rejects(enter(half, asked), { backendCode: 'unavailable', message: /it may have been entered/ });
+      assert.deepEqual(
+        (await backend().list(name, signal)).map(({ id }) => id),
+        [asked.id],
+      );
+      await backend().leave({ ...asked, ticket: 0n }, signal);
+    }
+    const leases = createLeaseManager({ backend: half, clock: new FakeClock() });
+    await assert.rejects(leases.acquire('denied'), { backendCode: 'unavailable' });
+    await leases[Symbol.asyncDispose]();
+    assert.deepEqual(await backend().list('lease/denied', signal), []);
+  });
+
+  test('an error of a request that was repeated says nothing of the one before it', async () => {
+    for (const [attempts, backendCode] of [
+      [1, 'misconfigured'],
+      [2, 'unavailable'],
+    ] as const) {
+      const expired = failing('updateItem', sdkError('ExpiredTokenException', attempts));
+      const half = dynamodbBackend({ client: expired, table: 'leases', clock: new FakeClock() });
+      await assert.rejects(enter(half, claim(nextName())), { backendCode });
+    }
+  });
+
+  test('what it refuses was not done', async () => {
+    const name = nextName();
+    const before = await enter(backend(), claim(name));
+    for (const wrong of [{ name: 'x'.repeat(3_000) }, { data: 'x'.repeat(450_000) }]) {
+      await assert.rejects(enter(backend(), claim(name, wrong)), { backendCode: 'refused' });
+    }
+    const { ticket, entries } = await enter(backend(), claim(name));
+    assert.deepEqual([ticket, entries.length], [(before.ticket ?? 0n) + 1n, 2]);
   });
 });

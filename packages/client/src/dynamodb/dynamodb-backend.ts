@@ -151,7 +151,9 @@ class TableBackend implements DynamodbBackend {
   }
 
   async #shown(claim: Claim, ticket: bigint | undefined, signal: Signal): Promise<Entered> {
-    const entries = await this.list(claim.name, signal);
+    const entries = await this.list(claim.name, signal).catch((error: unknown) => {
+      throw unsure(error);
+    });
     if (ticket !== undefined && entries.some(({ id }) => id === claim.id)) return { ticket, entries };
     throw new BackendError(this.kind, 'unavailable', `an entry of ${claim.name} was gone before it could be seen`);
   }
@@ -175,13 +177,21 @@ class TableBackend implements DynamodbBackend {
     };
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const item = await this.#table.update(key, change, signal);
-      const found = item ?? (await this.#table.rows(claim.name, signal)).find((one) => one['row']?.S === lineRow);
+      const found = item ?? (await this.#lineRow(claim.name, signal));
       const mine = entriesOfLine(claim.name, found).find(({ id }) => id === claim.id);
       if (mine !== undefined) return mine.ticket;
       if (found?.['line'] === undefined) await this.#makeLine(key, signal);
       else if (after !== undefined) return undefined;
     }
     return undefined;
+  }
+
+  /** After a condition that was not met, which may be because a request that was repeated had met it before. */
+  async #lineRow(name: string, signal: Signal): Promise<DynamoItem | undefined> {
+    const rows = await this.#table.rows(name, signal).catch((error: unknown) => {
+      throw unsure(error);
+    });
+    return rows.find((one) => one['row']?.S === lineRow);
   }
 
   async #makeLine(key: RowKey, signal: Signal): Promise<void> {
@@ -248,6 +258,12 @@ class TableBackend implements DynamodbBackend {
     };
     return (await this.#table.update({ name: entry.name, row: lineRow }, change, signal)) !== undefined;
   }
+}
+
+/** What goes wrong when an entry may have been made does not say that it was not. */
+function unsure(error: unknown): unknown {
+  if (!(error instanceof BackendError)) return error;
+  return new BackendError(error.backend, 'unavailable', `it may have been entered: ${error.message}`, { cause: error });
 }
 
 type Condition = Omit<Change, 'update'>;

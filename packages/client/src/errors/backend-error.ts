@@ -4,7 +4,8 @@ import { TenureError } from './tenure-error.ts';
  * `unavailable`: no answer; what was asked may have been done, and may work later. `not-migrated`: its tables are
  * missing or older than this library. `misconfigured`: it will not work until somebody changes something: a right, a
  * password, a wrong address. `driver-missing`: the package of the driver is not installed. `closed`: the pool or
- * client was closed. `refused`: it does not take this request.
+ * client was closed. `refused`: it does not take this request. It is certain that nothing was done, except with
+ * `unavailable`, and with `closed` for a call that was under way.
  */
 export type BackendErrorCode =
   | 'unavailable'

@@ -95,7 +95,13 @@ class EtcdBackend implements EtcdLeaseBackend {
         if (entered.ticket === undefined) this.#idle.keep(lease, claim.ttlMs);
         return entered;
       } catch (error) {
-        this.#forget(claim.id, lease);
+        // What is found wrong in the answer is found when the entry stands, which nobody would take back later.
+        if (error instanceof BackendError && error.backendCode === 'misconfigured') {
+          this.#leases.delete(claim.id);
+          await this.#client.lease.revoke(lease, signal);
+        } else {
+          this.#forget(claim.id, lease);
+        }
         throw error;
       }
     });

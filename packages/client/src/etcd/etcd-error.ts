@@ -2,7 +2,8 @@ import { TenureError } from '../errors/tenure-error.ts';
 
 /**
  * `unreachable`: there was no connection, so nothing was sent. `ambiguous`: it was sent, and may have been done or may
- * still be. `refused`: etcd did nothing, and may do it later. `denied`: nothing was done, and will not be for this
+ * still be; also when etcd is at its quota, which may show only after the put. `refused`: etcd did nothing, and may do
+ * it later. `denied`: nothing was done, and will not be for this
  * user. `compacted`: the revision that was asked for is gone. `invalid`: etcd does not take such a request; its words
  * are in `details`. `closed`: this client has been closed.
  */

@@ -9,8 +9,10 @@ export const staleTokenTexts: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the server refuses before it proposes it, or as it applies it. What is not listed is ambiguous, whatever its
- * gRPC code: `request timed out` and `leader changed` come after the proposal.
+ * What the server refuses before it proposes it, or as it applies it and before it has changed anything. What is not
+ * listed is ambiguous, whatever its gRPC code. `request timed out` and `leader changed` come after the proposal. So may
+ * `database space exceeded`: the quota is looked at again when the entry has been applied, and the error is then that
+ * of a put that was done. `no leader` is also how a stream ends on which something was sent before.
  */
 const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
   ['etcdserver: invalid auth token', 'denied'],
@@ -21,8 +23,6 @@ const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
   ['etcdserver: authentication failed, invalid user ID or password', 'denied'],
   ['etcdserver: authentication is not enabled', 'invalid'],
   ['etcdserver: too many requests', 'refused'],
-  ['etcdserver: mvcc: database space exceeded', 'refused'],
-  ['etcdserver: no leader', 'refused'],
   ['etcdserver: rpc not supported for learner', 'refused'],
   ['etcdserver: request is too large', 'invalid'],
   ['etcdserver: too many operations in txn request', 'invalid'],
