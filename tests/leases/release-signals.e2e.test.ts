@@ -74,6 +74,12 @@ describe.concurrent('a process that is told to end', () => {
     assert.match(ended.errors, /ClosedError: the lease manager/);
   });
 
+  test('tells nobody before every manager has released', async () => {
+    const ended = await run({ spec, activity: 'watch', slowly: true, exits: true });
+    assert.deepEqual([ended.errors, ended.code, ended.signal], ['', null, 'SIGTERM']);
+    assert.deepEqual(ended.lines.toSorted(), [...leaving, 'leaving', 'ready', 'slow', 'slow']);
+  });
+
   test('releases nothing unless it is asked to', async () => {
     const ended = await run({ spec, activity: 'work', releaseOn: ['SIGINT'] });
     assert.deepEqual([ended.lines, ended.errors, ended.signal], [['ready'], '', 'SIGTERM']);

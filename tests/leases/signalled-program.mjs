@@ -4,7 +4,7 @@
 import { createLeaseManager } from 'tenure';
 import { openBackend } from '../library/open-backend.mjs';
 
-const { spec, activity, releaseOn, exits, listens, hangs } = JSON.parse(process.argv[2]);
+const { spec, activity, releaseOn, exits, listens, hangs, slowly } = JSON.parse(process.argv[2]);
 const ttlMs = 60_000;
 
 const { backend } = await openBackend(spec, ttlMs);
@@ -19,6 +19,16 @@ backend.leave = async (...given) => {
 };
 const others = createLeaseManager({ backend, holder: 'other', ttlMs });
 const leases = createLeaseManager({ backend, holder: 'one', ttlMs, releaseOn });
+if (slowly) {
+  // Another manager of this process, which needs longer to release.
+  const slow = createLeaseManager({ backend, holder: 'slow', ttlMs, releaseOn });
+  slow.addListener({ beforeRelease: () => console.log('slow') });
+  await slow.acquire('slow');
+  void slow.withLease('slow work', {}, async (hold) => {
+    await new Promise((resolve) => hold.signal.addEventListener('abort', resolve, { once: true }));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  });
+}
 if (listens) {
   process.on('SIGTERM', () => {
     console.log('heard');

@@ -63,7 +63,7 @@ export class LeaseKeeper {
   readonly #works = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #closed = new AbortController();
-  readonly #onReleased: (() => void)[] = [];
+  readonly #onReleased: (() => Promise<void> | void)[] = [];
   #close: Promise<void> | undefined;
 
   constructor(options: KeeperOptions) {
@@ -222,9 +222,9 @@ export class LeaseKeeper {
 
   /**
    * Who works is told to stop, and after the work has ended, or when it takes too long, all that is still held is
-   * released. Then `onReleased` is called, and last of all who waits is told. Never rejects.
+   * released. Then `onReleased` is called and waited for, and last of all who waits is told. Never rejects.
    */
-  close(onReleased: () => void): Promise<void> {
+  close(onReleased: () => Promise<void> | void): Promise<void> {
     this.#onReleased.push(onReleased);
     if (this.#close !== undefined) return this.#close;
     let settle: (result: Promise<void>) => void = () => {};
@@ -241,7 +241,7 @@ export class LeaseKeeper {
     for (const hold of this.#holds) hold.close();
     await this.#atMost(closeLimitMs, Promise.all(this.#works));
     await this.#atMost(closeLimitMs, this.#releaseAll());
-    for (const onReleased of this.#onReleased.splice(0)) onReleased();
+    await Promise.all(this.#onReleased.splice(0).map(async (onReleased) => await onReleased()));
     this.#closed.abort(reason);
   }
 

@@ -7,8 +7,8 @@ const exitCodeBase = 128;
 
 export type ReleaseSignal = keyof typeof signalNumbers;
 
-/** What closing a manager needs of whoever asked for it by a signal. */
-export type CloseBySignal = (onReleased: () => void) => Promise<void>;
+/** Closes a manager. Nobody is told that it is closed before what `onReleased` gives has resolved. */
+export type CloseBySignal = (onReleased: () => Promise<void>) => Promise<void>;
 
 /** Throws a UsageError for what is no such signal. */
 export function checkReleaseSignals(signals: readonly ReleaseSignal[]): void {
@@ -18,9 +18,9 @@ export function checkReleaseSignals(signals: readonly ReleaseSignal[]): void {
 }
 
 /**
- * Closes at the first of the signals. When all has been released, and before anybody is told that the manager is
- * closed, the process ends by that signal, unless the program listens for it as well: then it is for the program to
- * end. A second signal ends it at once. The returned function takes it back.
+ * Closes at the first of the signals. When all has been released, by every manager of the process, and before anybody
+ * is told that they are closed, the process ends by that signal, unless the program listens for it as well: then it is
+ * for the program to end. A second signal ends it at once. The returned function takes it back.
  */
 export function closeOnSignals(signals: readonly ReleaseSignal[], close: CloseBySignal): () => void {
   const { process } = globalThis;
@@ -35,12 +35,11 @@ export function closeOnSignals(signals: readonly ReleaseSignal[], close: CloseBy
       return;
     }
     isClosing = true;
-    const putOff = new PutOffError();
+    ending ??= new Ending(signal);
+    const leave = ending.join();
     void close(() => {
       stop();
-      const isForProgram = process.listenerCount(signal) > 0;
-      const isThrown = putOff.end({ isOursThrown: isForProgram });
-      if (!isThrown) endBy(signal);
+      return leave();
     });
   };
   for (const signal of signals) process.on(signal, listener);
@@ -56,35 +55,58 @@ function endBy(signal: ReleaseSignal): void {
   process.exit(exitCodeBase + signalNumbers[signal]);
 }
 
-/** Of all managers that are closing. */
-let puttingOff = 0;
-let firstError: { readonly error: unknown } | undefined;
-const keepFirst = (error: unknown): void => void (firstError ??= { error });
+/** Of all managers that were told to close and have not released yet: a signal tells them all in one turn. */
+let ending: Ending | undefined;
 
 /**
- * While leases are being released an error that nobody catches does not end the process: mostly it is the work saying
- * that it was told to stop. A program that listens for such errors goes on deciding by itself.
+ * The end of the process, from a signal until all managers have released. An error that nobody catches meanwhile does
+ * not end it: mostly it is the work saying that it was told to stop. A program that listens for such errors goes on
+ * deciding by itself.
  */
-class PutOffError {
-  constructor() {
-    if (puttingOff++ === 0) globalThis.process.on('uncaughtException', keepFirst);
+class Ending {
+  readonly #signal: ReleaseSignal;
+  readonly #released: Promise<void>;
+  #resolve: () => void = () => {};
+  #managers = 0;
+  #first: { readonly error: unknown } | undefined;
+
+  constructor(signal: ReleaseSignal) {
+    this.#signal = signal;
+    this.#released = new Promise((resolve) => (this.#resolve = resolve));
+    globalThis.process.on('uncaughtException', this.#keepFirst);
   }
 
-  /** Throws what came meanwhile where nobody catches it, if it is more than the news that all is closed. */
-  end(options: { readonly isOursThrown: boolean }): boolean {
+  /** The function says that one manager has released, and resolves when all have and the process is to go on. */
+  join(): () => Promise<void> {
+    this.#managers++;
+    return () => {
+      if (--this.#managers === 0) this.#end();
+      return this.#released;
+    };
+  }
+
+  #end(): void {
     const { process } = globalThis;
-    if (--puttingOff > 0) return false;
-    process.off('uncaughtException', keepFirst);
-    const found = firstError;
-    firstError = undefined;
+    ending = undefined;
+    process.off('uncaughtException', this.#keepFirst);
+    const isForProgram = process.listenerCount(this.#signal) > 0;
+    if (!this.#throwsFirst({ isOursThrown: isForProgram })) endBy(this.#signal);
+    this.#resolve();
+  }
+
+  /** Where nobody catches it, if it is more than the news that all is closed. */
+  #throwsFirst(options: { readonly isOursThrown: boolean }): boolean {
+    const found = this.#first;
     // Who listens for them has been told already.
-    if (found === undefined || process.listenerCount('uncaughtException') > 0) return false;
+    if (found === undefined || globalThis.process.listenerCount('uncaughtException') > 0) return false;
     if (isOfClosing(found.error) && !options.isOursThrown) return false;
     setImmediate(() => {
       throw found.error;
     });
     return true;
   }
+
+  readonly #keepFirst = (error: unknown): void => void (this.#first ??= { error });
 }
 
 /** Node's own functions reject with an AbortError, whose cause is the reason of the signal. */
