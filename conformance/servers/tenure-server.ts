@@ -9,7 +9,8 @@ const startTimeoutMs = 30_000;
 
 /** The flags of `tenure serve` for what a case asks. */
 export function optionFlags(options: ServerOptions): string[] {
-  const flags: string[] = [];
+  // As etcd has it by default: what a case has written stays, and so does an alarm.
+  const flags: string[] = ['--auto-compaction-retention=0'];
   const add = (flag: string, value: number | undefined, unit = ''): void => {
     if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
   };

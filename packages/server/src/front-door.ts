@@ -49,6 +49,7 @@ export interface FrontDoor {
   readonly transport: Transport;
   readonly watch: WatchService;
   readonly routes: ReadonlyMap<string, MethodHandler>;
+  readonly quota: QuotaGuard;
   /** What a command must be like, whoever sent it. */
   readonly rules: CommandRules;
   /** What clients require of this server by metadata. */
@@ -106,7 +107,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
   const reserved = options.peerPath === undefined ? {} : { peerPath: options.peerPath };
   const transport = createHttp2Transport({ routes, onHttp, log, limits, ...reserved });
-  return { transport, watch, routes, rules, requirement };
+  return { transport, watch, routes, quota, rules, requirement };
 }
 
 /** Listens at every configured address. Resolves with the URLs, with the ports that were bound. */

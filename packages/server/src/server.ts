@@ -11,7 +11,7 @@ import type { Identity } from './grpc/identity.ts';
 import { statusNamed } from './grpc/status-of.ts';
 import type { Transport } from './grpc/transport/http2-transport.ts';
 import type { WatchService } from './grpc/watch/watch-service.ts';
-import { listenAt, openFrontDoor } from './front-door.ts';
+import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { Leadership } from './leadership/leadership.ts';
@@ -20,8 +20,8 @@ import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import { systemClock } from './leadership/system-clock.ts';
 import { createLogger, type Logger } from './logging/logger.ts';
 import { checkCluster } from './replica/check-cluster.ts';
-import { AutoCompactor } from './replica/auto-compactor.ts';
 import { Replica } from './replica/replica.ts';
+import { Upkeep } from './replica/upkeep.ts';
 import type { SharedServer } from './shared-server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
@@ -76,7 +76,7 @@ class Server implements RunningServer {
   #metrics: ServerMetrics | undefined;
   #watch: WatchService | undefined;
   #transport: Transport | undefined;
-  #autoCompactor: AutoCompactor | undefined;
+  #upkeep: Upkeep | undefined;
   #closing: Promise<void> | undefined;
   #urls: readonly string[] = [];
 
@@ -102,10 +102,11 @@ class Server implements RunningServer {
     // No other server reads this log, so none is left behind by a command that it does not know.
     if (!replica.state.hasTxnLimits) await replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
     const identity = this.#identity(replica);
-    this.#transport = this.#openFrontDoor(replica, leadership, identity);
+    const door = this.#openFrontDoor(replica, leadership, identity);
+    this.#transport = door.transport;
     this.#urls = await listenAt(this.#transport, this.#config);
     await this.#register(replica, identity.memberId);
-    this.#autoCompact(replica);
+    this.#upkeep = this.#keepUp(replica, door, identity.memberId);
   }
 
   close(): Promise<void> {
@@ -114,7 +115,7 @@ class Server implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    this.#autoCompactor?.stop();
+    this.#upkeep?.stop();
     this.#watch?.close(statusNamed('Stopped'));
     const shut = this.#transport?.close({ graceMs: closeGraceMs });
     // No renewal is read from here on, however long some calls still take: so no lease may expire either.
@@ -177,7 +178,7 @@ class Server implements RunningServer {
     return { clusterId, memberId, headerPrefix: responseHeaderPrefix(clusterId, memberId) };
   }
 
-  #openFrontDoor(replica: Replica, leadership: Leadership, identity: Identity): Transport {
+  #openFrontDoor(replica: Replica, leadership: Leadership, identity: Identity): FrontDoor {
     const { state } = replica;
     const onHttp = createHttpHandler({
       health: {
@@ -197,7 +198,7 @@ class Server implements RunningServer {
     const parts = { config: this.#config, log: this.#log, replica, identity, desk, keeper, leaderId, onHttp };
     const door = openFrontDoor(parts);
     this.#watch = door.watch;
-    return door.transport;
+    return door;
   }
 
   /** Makes this member known, or its new addresses; the log says nothing when nothing changed. */
@@ -209,16 +210,20 @@ class Server implements RunningServer {
     await replica.propose({ kind: 'registerMember', id, name, clientUrls });
   }
 
-  #autoCompact(replica: Replica): void {
-    const policy = this.#config.autoCompaction;
-    if (policy === undefined) return;
-    this.#autoCompactor = new AutoCompactor({
+  #keepUp(replica: Replica, door: FrontDoor, memberId: bigint): Upkeep {
+    const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#config;
+    return new Upkeep({
       policy,
-      currentRevision: () => replica.state.currentRevision,
-      compact: async (revision) => {
-        const response = await replica.propose({ kind: 'compact', revision });
-        this.#log.info({ revision, outcome: response.kind }, 'compacted the history by itself');
-      },
+      quotaBytes,
+      memberId,
+      state: () => replica.state,
+      oldestWatched: () => door.watch.oldestWanted,
+      isRaisedHere: () => door.quota.hasRaised(),
+      // There is nobody else: what stands in the name of another is left from a log that was shared, or raised by hand.
+      speaksFor: () => false,
+      leads: () => true,
+      propose: (command) => replica.propose(command),
+      onCompacted: (revision, outcome) => this.#log.info({ revision, outcome }, 'compacted the history by itself'),
     });
   }
 

@@ -24,11 +24,11 @@ import { LeaderCalls } from './peer/leader-calls.ts';
 import { LeaderFinder, leaderName, memberOfLeader } from './peer/leader-finder.ts';
 import { nameTakenText } from './peer/name-taken-text.ts';
 import { peerLinkPath, PeerService } from './peer/peer-service.ts';
-import { AutoCompactor } from './replica/auto-compactor.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import { ensureCluster } from './replica/ensure-cluster.ts';
 import { ProposalError } from './replica/proposal-error.ts';
 import { SharedReplica } from './replica/shared-replica.ts';
+import { Upkeep } from './replica/upkeep.ts';
 import type { RunningServer } from './server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
@@ -59,7 +59,7 @@ export class SharedServer implements RunningServer {
   #reach: ClusterReach | undefined;
   #monitor: LeaderMonitor | undefined;
   #door: FrontDoor | undefined;
-  #autoCompactor: AutoCompactor | undefined;
+  #upkeep: Upkeep | undefined;
   #closing: Promise<void> | undefined;
   /** Known once this server is a member. */
   #memberId: bigint | undefined;
@@ -114,21 +114,23 @@ export class SharedServer implements RunningServer {
       this.failed.then((error) => Promise.reject(error)),
     ]);
     this.#memberId = identity.memberId;
-    this.#autoCompact(replica);
+    this.#upkeep = this.#keepUp(replica, this.#door, this.#reach, identity.memberId);
   }
 
   /** Each server watches the history, and the one that leads compacts it. */
-  #autoCompact(replica: SharedReplica): void {
-    const policy = this.#config.autoCompaction;
-    if (policy === undefined) return;
-    this.#autoCompactor = new AutoCompactor({
+  #keepUp(replica: SharedReplica, door: FrontDoor, reach: ClusterReach, memberId: bigint): Upkeep {
+    const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#config;
+    return new Upkeep({
       policy,
-      currentRevision: () => replica.state.currentRevision,
-      compact: async (revision) => {
-        // What is not compacted here is tried again when the next is due: perhaps this server leads by then.
-        if (!replica.leading) throw new Error('another server leads');
-        if (revision > replica.state.compactRevision) await replica.propose({ kind: 'compact', revision });
-      },
+      quotaBytes,
+      memberId,
+      state: () => replica.state,
+      oldestWatched: () => door.watch.oldestWanted,
+      isRaisedHere: () => door.quota.hasRaised(),
+      speaksFor: (id) => replica.leading && reach.isUnreachable(id),
+      leads: () => replica.leading,
+      propose: (command) => replica.propose(command),
+      onCompacted: (revision, outcome) => this.#log.info({ revision, outcome }, 'compacted the history by itself'),
     });
   }
 
@@ -139,7 +141,7 @@ export class SharedServer implements RunningServer {
 
   async #close(): Promise<void> {
     const stopping = new Error('the server is stopping');
-    this.#autoCompactor?.stop();
+    this.#upkeep?.stop();
     this.#monitor?.stop();
     await this.#handOn();
     this.#desk?.stop();

@@ -169,6 +169,10 @@ export class KeyValueStore {
     return more;
   }
 
+  get isScrubbed(): boolean {
+    return this.#scrubber.isDone;
+  }
+
   get isScrubPaused(): boolean {
     return this.#scrubber.isPaused;
   }

@@ -41,8 +41,14 @@ export class Scrubber {
     return this.#done < this.#scrubbable();
   }
 
+  /** Whether what is left to do waits for a pause or a pin to end. */
   get isPaused(): boolean {
-    return this.#pauses > 0;
+    return this.#pauses > 0 || this.#scrubbable() < this.#log.compactRevision;
+  }
+
+  /** Whether all that was compacted has been freed. */
+  get isDone(): boolean {
+    return this.#done >= this.#log.compactRevision;
   }
 
   /**

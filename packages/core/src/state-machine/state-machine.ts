@@ -287,7 +287,12 @@ export class StateMachine {
     return this.#state.store.scrub(maxSteps);
   }
 
-  /** Whether scrubbing rests for a snapshot; what it then finds to do is found by the first call that comes later. */
+  /** Whether all that was compacted has been freed. */
+  get isScrubbed(): boolean {
+    return this.#state.store.isScrubbed;
+  }
+
+  /** Whether scrubbing waits for a snapshot or a read; what there is to do is found by the first call that comes later. */
   get isScrubPaused(): boolean {
     return this.#state.store.isScrubPaused;
   }

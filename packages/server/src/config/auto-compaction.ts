@@ -8,14 +8,21 @@ export type AutoCompaction =
   /** The revisions of the last `retentionMs`. */
   | { readonly mode: 'periodic'; readonly retentionMs: number }
   /** The last `retention` revisions. */
-  | { readonly mode: 'revision'; readonly retention: number };
+  | { readonly mode: 'revision'; readonly retention: number }
+  /** The default: the revisions of the last `retentionMs`, and fewer where they would take too much of the quota. */
+  | { readonly mode: 'bounded'; readonly retentionMs: number };
+
+/** A watch that was away for less goes on where it was. */
+const defaultRetentionMs = 3_600_000;
 
 /**
  * The retention in etcd's notation: whole hours or a duration for `periodic`, a count for `revision`, 0 for never.
- * Throws ConfigError with the reason.
+ * Where none is given history is bounded, unless the mode asks for a count: then all is kept, as etcd does. Throws
+ * ConfigError with the reason.
  */
 export function parseAutoCompaction(mode: AutoCompactionMode, retention: string): AutoCompaction | undefined {
   const count = /^\d+$/.test(retention) ? Number(retention) : undefined;
+  if (retention === '' && mode === 'periodic') return { mode: 'bounded', retentionMs: defaultRetentionMs };
   if (count === 0 || retention === '') return undefined;
   if (mode === 'revision') {
     if (count === undefined || !Number.isSafeInteger(count)) {

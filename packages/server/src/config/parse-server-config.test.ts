@@ -36,7 +36,7 @@ describe('without flags', () => {
       quotaBackendBytes: Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2)),
       maxRequestBytes: 1_572_864,
       maxTxnOps: 128,
-      autoCompaction: undefined,
+      autoCompaction: { mode: 'bounded', retentionMs: 3_600_000 },
       minLeaseTtlMs: 100,
       heartbeatIntervalMs: 200,
       electionTimeoutMs: 1000,
@@ -229,6 +229,8 @@ describe('automatic compaction', () => {
     ['periodic', '0', undefined],
     ['revision', '0', undefined],
     ['periodic', '0s', undefined],
+    ['periodic', '', { mode: 'bounded', retentionMs: 3_600_000 }],
+    ['revision', '', undefined],
   ])('%s %s', (mode, retention, expected) => {
     const made = config(['--auto-compaction-mode', mode, '--auto-compaction-retention', retention]);
     expect(made.autoCompaction).toEqual(expected);

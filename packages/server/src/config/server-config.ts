@@ -36,7 +36,7 @@ export interface ServerConfig {
   readonly quotaBackendBytes: number;
   readonly maxRequestBytes: number;
   readonly maxTxnOps: number;
-  /** Undefined: history is kept until a client compacts it. */
+  /** Undefined: history is kept until a client compacts it, and an alarm for space stands until one ends it. */
   readonly autoCompaction: AutoCompaction | undefined;
   readonly minLeaseTtlMs: number;
   readonly heartbeatIntervalMs: number;

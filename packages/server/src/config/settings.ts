@@ -220,9 +220,11 @@ export const settings = {
   autoCompactionRetention: setting({
     group: 'Limits',
     value: 'RETENTION',
-    fallback: '0',
-    fallbackShown: '0, never',
-    help: 'History to keep: hours (1) or a duration (30m) if periodic, a count of revisions (1000) otherwise.',
+    fallback: '',
+    fallbackShown: 'an hour, and less where history would take more than a quarter of the quota (etcd keeps all)',
+    help:
+      'History to keep: hours (1) or a duration (30m) if periodic, a count of revisions (1000) otherwise. 0: all of ' +
+      'it, and a NOSPACE alarm stands until it is ended by hand.',
     parse: retentionText,
   }),
   logLevel: setting({

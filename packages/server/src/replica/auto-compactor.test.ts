@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AutoCompaction } from '../config/auto-compaction.ts';
 import { AutoCompactor } from './auto-compactor.ts';
+import { BusyHistory } from './testing/busy-history.ts';
 
 const minuteMs = 60_000;
 
@@ -17,7 +18,15 @@ function compactorOf(
   const compacted: number[] = [];
   const compactor = new AutoCompactor({
     policy,
-    currentRevision: () => state.revision,
+    state: () => ({
+      currentRevision: state.revision,
+      compactRevision: compacted.at(-1) ?? -1,
+      sizeBytes: 0,
+      sizeInUseBytes: 0,
+      isScrubbed: true,
+    }),
+    quotaBytes: 1_000_000,
+    oldestWatched: () => undefined,
     compact: (revision) => {
       if (state.refusing === true) return Promise.reject(new Error('the log refuses'));
       compacted.push(revision);
@@ -60,4 +69,75 @@ test('a compaction that the log refuses ends nothing, and is tried again', async
   await vi.advanceTimersByTimeAsync(5 * minuteMs);
   expect(compacted).toEqual([150]);
   compactor.stop();
+});
+
+describe('by default', () => {
+  const quotaBytes = 4 * 1024 * 1024;
+
+  test('acquiring and releasing without end leaves the newer part of the history, within its share', async () => {
+    const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });
+    let mostBytes = 0;
+    let leastRevisions = Infinity;
+    for (let second = 1; second <= 60; second += 1) {
+      await history.nextSecond();
+      mostBytes = Math.max(mostBytes, history.state.sizeBytes);
+      const { currentRevision, compactRevision } = history.state;
+      if (compactRevision > 0) leastRevisions = Math.min(leastRevisions, currentRevision - compactRevision);
+    }
+    history.stop();
+    // A second of it comes on top, which is when it is looked at next.
+    expect(mostBytes).toBeLessThan(quotaBytes / 2);
+    expect(history.compactions).toBeGreaterThan(5);
+    // What was written in the last half of a second is there whenever one looks.
+    expect(leastRevisions).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('a history that is small is kept for an hour', async () => {
+    const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 0 });
+    history.cycle(100);
+    const written = history.state.currentRevision;
+    await vi.advanceTimersByTimeAsync(60 * minuteMs);
+    expect(history.state.compactRevision).toBeLessThan(1);
+    history.cycle(1);
+    await vi.advanceTimersByTimeAsync(61 * minuteMs);
+    history.stop();
+    expect(history.state.compactRevision).toBe(written);
+  });
+
+  test('a watch that has still to read is waited for until the history takes its share twice', async () => {
+    const wanted = 50;
+    const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 200, oldestWatched: () => wanted });
+    let waitedUntilBytes = 0;
+    while (history.state.compactRevision <= wanted) {
+      waitedUntilBytes = history.state.sizeBytes - history.state.sizeInUseBytes;
+      await history.nextSecond();
+      expect(history.state.compactRevision === wanted || waitedUntilBytes < quotaBytes).toBe(true);
+      if (waitedUntilBytes > quotaBytes) break;
+    }
+    history.stop();
+    expect(waitedUntilBytes).toBeGreaterThan(quotaBytes / 4);
+    expect(waitedUntilBytes).toBeLessThan((quotaBytes * 3) / 4);
+  });
+
+  test('where live keys take most of the quota, history goes down to what is left for it', async () => {
+    const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 100 });
+    history.fill(0.75);
+    for (let second = 1; second <= 60; second += 1) await history.nextSecond();
+    history.stop();
+    expect(history.state.sizeBytes).toBeLessThan(0.9 * quotaBytes);
+  });
+
+  test('nothing is compacted while what was compacted before is not freed yet, as during a snapshot', async () => {
+    const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });
+    while (history.compactions === 0) await history.nextSecond();
+    const snapshot = history.state.snapshot();
+    for (let second = 1; second <= 20; second += 1) await history.nextSecond();
+    const before = history.compactions;
+    expect(before).toBeLessThanOrEqual(2);
+    snapshot.return();
+    for (let second = 1; second <= 10; second += 1) await history.nextSecond();
+    history.stop();
+    expect(history.compactions).toBeGreaterThan(before);
+    expect(history.state.sizeBytes).toBeLessThan(quotaBytes / 2);
+  });
 });

@@ -3,7 +3,7 @@ import type { StateMachine } from '@tenure/core';
 /** A slice of scrubbing looks at this many keys, which takes about a millisecond. */
 const sliceSteps = 2_000;
 
-/** While a snapshot is being taken, it is looked this often whether it is done. */
+/** While a snapshot is taken, or a long range read, it is looked this often whether it is done. */
 const pauseLookMs = 100;
 
 /**
@@ -34,15 +34,9 @@ export class Scrubber {
 
   #slice(): void {
     if (this.#stopped) return;
-    if (this.#state.isScrubPaused) {
-      this.#pause = setTimeout(() => this.#slice(), pauseLookMs);
-      return;
-    }
     const more = this.#state.scrub(sliceSteps);
-    if (more) {
-      setImmediate(() => this.#slice());
-      return;
-    }
-    this.#running = false;
+    if (more) setImmediate(() => this.#slice());
+    else if (this.#state.isScrubPaused) this.#pause = setTimeout(() => this.#slice(), pauseLookMs);
+    else this.#running = false;
   }
 }

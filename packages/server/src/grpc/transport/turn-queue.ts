@@ -19,6 +19,11 @@ export class TurnQueue<Member> {
     return this.#members.size;
   }
 
+  /** Those who wait, in no order that means anything. */
+  [Symbol.iterator](): IterableIterator<Member> {
+    return this.#members.values();
+  }
+
   /** Does nothing for one that waits already. */
   push(member: Member): void {
     if (this.#members.has(member)) return;

@@ -63,6 +63,12 @@ export class WatchService {
     return { streams: streams.size, watchers: hub.watcherCount, slowWatchers: hub.laggingCount, eventsSent };
   }
 
+  /** The oldest revision that a watch has still to read; undefined while all have read everything. */
+  get oldestWanted(): number | undefined {
+    const wanted = [...this.#scheduler.streams].flatMap(({ oldestWanted }) => oldestWanted ?? []);
+    return wanted.length === 0 ? undefined : wanted.reduce((oldest, revision) => Math.min(oldest, revision));
+  }
+
   handle(call: DuplexCall): void {
     if (this.#closedWith !== undefined) {
       call.end(this.#closedWith);

@@ -47,6 +47,13 @@ export class WatchStream {
     return this.#writable && this.#lagging.size > 0;
   }
 
+  /** What the watches of this stream have still to read begins here; undefined if none lags. */
+  get oldestWanted(): number | undefined {
+    let oldest: number | undefined;
+    for (const { nextRevision } of this.#lagging) oldest = Math.min(oldest ?? nextRevision, nextRevision);
+    return oldest;
+  }
+
   end(status: GrpcStatus): void {
     this.#call.end(status);
   }

@@ -1,0 +1,20 @@
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { BusyHistory } from './testing/busy-history.ts';
+
+const minutes = { commit: 5, ci: 60, soak: 600 }[inject('effort')];
+const quotaBytes = 256 * 1024 * 1024;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('an hour of a thousand locks a second stays within its share of the quota', async () => {
+  const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });
+  let mostBytes = 0;
+  for (let second = 1; second <= 60 * minutes; second += 1) {
+    await history.nextSecond();
+    mostBytes = Math.max(mostBytes, history.state.sizeBytes);
+  }
+  history.stop();
+  expect(history.state.currentRevision).toBeGreaterThan(60 * minutes * 1_000);
+  expect(mostBytes).toBeLessThan(0.3 * quotaBytes);
+});
