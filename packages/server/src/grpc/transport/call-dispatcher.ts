@@ -9,20 +9,13 @@ import type { StreamCall } from './stream-call.ts';
 import type { GrpcRoutes } from './transport.ts';
 import { UnaryCall } from './unary-call.ts';
 
-/** Starts the call that a new stream asks for, or refuses it. */
+/** Starts the call that a new stream asks for, or refuses it. The stream has not been reset. */
 export function dispatchStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   connection: Connection,
   routes: GrpcRoutes,
 ): void {
-  // A stream that breaks is told by its close as well; without a listener its error would end the process.
-  stream.on('error', ignore);
-  // The client, or the end of its connection, may have reset the stream between the headers and this event.
-  if (stream.destroyed || stream.closed) {
-    connection.countReset();
-    return;
-  }
   if (headers[':method'] !== 'POST' && !isGrpcContentType(headers['content-type'])) {
     new HttpCall(stream, headers, connection).start();
     return;
@@ -42,5 +35,3 @@ function createCall(
   if (method.kind === 'bidi') return new BidiCall(stream, headers, head, connection, method.handle);
   return new ServerStreamCall(stream, headers, head, connection, method.handle);
 }
-
-function ignore(): void {}

@@ -11,6 +11,7 @@ import { HttpQueue } from './http-queue.ts';
 import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
 import { ReplyQueue } from './reply-queue.ts';
+import { StreamStarts } from './stream-starts.ts';
 import type { GrpcRoutes, HttpHandler } from './transport.ts';
 import { defaultTransportLimits, type TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
@@ -47,9 +48,11 @@ export interface Transport {
  * implementations.
  *
  * The way of a call: a socket says which protocol it speaks (protocol-sniffer), and with HTTP/2 becomes a connection
- * (http2-connection). A stream's headers are judged (request-head) and become a call of one of three kinds
- * (call-dispatcher, unary-call, server-stream-call, bidi-call), which cuts its data into messages (message-reader),
- * runs its handler, and ends with a status in trailers (stream-call).
+ * (http2-connection). A stream waits for its turn (stream-starts); its headers are judged (request-head), and it
+ * becomes a call of one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which cuts its
+ * data into messages (message-reader), runs its handler, and ends with a status in trailers (stream-call). Large
+ * replies are built when there is room for them (reply-queue). What is not gRPC is answered by one handler (http-queue,
+ * http-call, http1-connection).
  *
  * Every client is taken for hostile until it has ended: what it may hold, send ahead, leave unread or leave unsaid is
  * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all
@@ -216,11 +219,17 @@ class Http2Transport implements Transport {
 
   #createHttp2(): ReturnType<typeof createHttp2Server> {
     const { routes, peerPath } = this.#options;
+    const starts = new StreamStarts(this.#limits, (stream, headers, connection) => {
+      dispatchStream(stream, headers, connection, routes);
+    });
     const server = createHttp2Server(http2Options(this.#limits));
     server.on('session', (session) => {
       const connection = new Http2Connection(session, this.#shared);
       this.#connections.add(connection);
-      session.on('close', () => this.#connections.delete(connection));
+      session.on('close', () => {
+        this.#connections.delete(connection);
+        starts.forget(connection);
+      });
       const socket = this.#accepting;
       if (socket !== undefined) connection.onPeer = () => this.#reserve.prove(socket);
       session.on('stream', (stream, headers) => {
@@ -228,7 +237,7 @@ class Http2Transport implements Transport {
           socket.destroy();
           return;
         }
-        dispatchStream(stream, headers, connection, routes);
+        starts.arrived(stream, headers, connection);
       });
     });
     return server;

@@ -45,6 +45,12 @@ export interface TransportLimits {
   readonly maxResetsPerSweep: number;
   readonly streamResetBurst: number;
   readonly streamResetsPerSecond: number;
+  /**
+   * Streams of one connection, and of all together, whose calls begin in one turn of the event loop. The rest wait for
+   * the next turns, connections in turn.
+   */
+  readonly maxStreamStartsPerTurn: number;
+  readonly maxTotalStreamStartsPerTurn: number;
   /** Bytes that a client may send ahead on one stream, and on one connection, before the server has read them. */
   readonly streamWindowBytes: number;
   readonly connectionWindowBytes: number;
@@ -122,6 +128,8 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxResetsPerSweep: 10_000,
   streamResetBurst: 10_000,
   streamResetsPerSecond: 1000,
+  maxStreamStartsPerTurn: 128,
+  maxTotalStreamStartsPerTurn: 1024,
   streamWindowBytes: 256 * kibibyte,
   connectionWindowBytes: 4 * mebibyte,
   maxStreamBufferedBytes: mebibyte,
