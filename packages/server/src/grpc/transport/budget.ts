@@ -14,12 +14,16 @@ export interface BudgetOptions {
  */
 export class Budget {
   readonly #limit: number;
-  readonly #options: BudgetOptions;
+  readonly #total: Budget | undefined;
+  readonly #onExceeded: (() => void) | undefined;
+  readonly #onGivenBack: (() => void) | undefined;
   #taken = 0;
 
-  constructor(limit: number, options: BudgetOptions = {}) {
+  constructor(limit: number, { total, onExceeded, onGivenBack }: BudgetOptions = {}) {
     this.#limit = limit;
-    this.#options = options;
+    this.#total = total;
+    this.#onExceeded = onExceeded;
+    this.#onGivenBack = onGivenBack;
   }
 
   get taken(): number {
@@ -34,13 +38,13 @@ export class Budget {
   /** Takes an amount, beyond the limit too: one message may pass it, and `hasRoom` then says so to the next. */
   take(amount: number): void {
     this.#taken += amount;
-    this.#options.total?.take(amount);
-    if (this.#taken > this.#limit) this.#options.onExceeded?.();
+    this.#total?.take(amount);
+    if (this.#taken > this.#limit) this.#onExceeded?.();
   }
 
   giveBack(amount: number): void {
     this.#taken -= amount;
-    this.#options.total?.giveBack(amount);
-    this.#options.onGivenBack?.();
+    this.#total?.giveBack(amount);
+    this.#onGivenBack?.();
   }
 }

@@ -3,6 +3,7 @@ import type { Budget } from './budget.ts';
 import type { HttpClientConnection, HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
 import type { StreamCall } from './stream-call.ts';
+import type { StreamTurn } from './stream-starts.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
@@ -28,6 +29,8 @@ export interface Connection extends HttpClientConnection {
   readonly http: HttpQueue;
   /** Bytes that bidirectional streams have not got rid of. */
   readonly streamBytes: Budget;
+  /** Its new streams in the turn of the event loop in which some came last; kept by StreamStarts. */
+  readonly streamTurn: StreamTurn;
   /** Sweeps so far: a clock that costs a call nothing to read. */
   sweeps: number;
   /** At the other end is a server of this cluster. */

@@ -40,6 +40,7 @@ export class Http2Connection implements Connection {
   readonly replies: ReplyQueue;
   readonly http: HttpQueue;
   readonly streamBytes: Budget;
+  readonly streamTurn = { turn: 0, arrived: 0, started: 0 };
   sweeps = 0;
   /** At the other end is a server of this cluster. */
   isPeer = false;

@@ -1,5 +1,16 @@
+import { connect } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { GrpcCode } from './grpc-status.ts';
+import {
+  endHeaders,
+  endStream,
+  frameTypes,
+  grpcHeaders,
+  headerBlock,
+  http2Frame,
+  http2Preface,
+  settingsFrame,
+} from './testing/http2-frames.ts';
 import { frameMessage, RawClient } from './testing/raw-call.ts';
 import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 import { UnreadClient } from './testing/unread-client.ts';
@@ -30,6 +41,12 @@ const routes: Record<string, MethodHandler> = {
   '/t.T/Echo': { kind: 'unary', handle: echo },
   '/t.T/Large': { kind: 'unary', handle: () => large },
   '/t.T/LateLarge': { kind: 'unary', handle: () => new Promise((resolve) => setImmediate(() => resolve(large))) },
+  '/t.T/Endless': {
+    kind: 'serverStream',
+    handle: async (_request, _call, send) => {
+      for (;;) await send(Buffer.alloc(replyBytes));
+    },
+  },
   '/t.T/Monstrous': { kind: 'unary', handle: () => monstrous },
 };
 let server: TestServer;
@@ -129,6 +146,43 @@ describe('what clients leave unread', () => {
       else client.session.goaway(1);
       await expectHeld(0);
     }
+  });
+
+  test('of a server stream counts as well, until it is read or its stream ends', async () => {
+    await serve({});
+    const [client, other] = [unreadClient(), unreadClient()];
+    client.call('/t.T/Endless');
+    const reset = other.call('/t.T/Endless');
+    await expectHeld(2 * replyBytes);
+    reset.close(8);
+    await expectHeld(replyBytes);
+    client.session.destroy();
+    await expectHeld(0);
+  });
+
+  test('counts while the socket holds it, though its stream has been ended', async () => {
+    await serve({ stalledReplyTimeoutMs: 30, sweepIntervalMs: 10 });
+    // A client that has opened all windows and does not read its socket.
+    const socket = connect(server.port, '127.0.0.1').pause();
+    cleanups.push(() => void socket.destroy());
+    const largestWindow = 2 ** 31 - 1;
+    const increment = Buffer.alloc(4);
+    increment.writeUInt32BE(largestWindow - 65_535);
+    const opening = [
+      http2Preface,
+      settingsFrame([4, largestWindow]),
+      http2Frame(frameTypes.windowUpdate, 0, 0, increment),
+    ];
+    const calls = Array.from({ length: 100 }, (_, at) => [
+      http2Frame(frameTypes.headers, endHeaders, 2 * at + 1, headerBlock(grpcHeaders('/t.T/Large'))),
+      http2Frame(frameTypes.data, endStream, 2 * at + 1, frameMessage(Buffer.from('x'))),
+    ]);
+    socket.write(Buffer.concat([...opening, ...calls.flat()]));
+    // More is held than the calls that are open can have: what is on its way to the socket, and goes with it.
+    const moreThanCallsHold = () => server.transport.replyBytes > server.transport.calls * replyBytes;
+    await expect.poll(moreThanCallsHold, patience).toBe(true);
+    socket.destroy();
+    await expectHeld(0);
   });
 
   test('is given back when the reader stalls for too long', async () => {

@@ -72,7 +72,10 @@ export class ServerStreamCall extends SingleRequestCall {
   #send(framed: Buffer): Promise<void> {
     if (this.ended || this.isGone) return Promise.reject(callIsOver());
     if (!this.stream.headersSent) this.startReply();
+    const { replyBytes } = this.connection;
+    replyBytes.take(framed.length);
     const hasRoom = this.stream.write(fillPrefix(framed), () => {
+      replyBytes.giveBack(framed.length);
       this.lastProgress = this.connection.sweeps;
     });
     if (hasRoom) return Promise.resolve();

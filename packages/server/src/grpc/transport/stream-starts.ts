@@ -9,8 +9,9 @@ interface NewStream {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** What one connection has brought in this turn of the event loop. */
-interface ConnectionTurn {
+/** The new streams of one connection in one turn of the event loop. */
+export interface StreamTurn {
+  turn: number;
   arrived: number;
   started: number;
 }
@@ -31,9 +32,9 @@ export class StreamStarts {
   readonly #limits: TransportLimits;
   readonly #start: StartCall;
   readonly #waiting = new FairQueue<Connection, NewStream>();
-  readonly #turns = new Map<Connection, ConnectionTurn>();
   /** Connections that are not read, those that were stopped first in front. */
   readonly #stopped = new Set<Connection>();
+  #turnNumber = 0;
   #totalStarted = 0;
   #turnIsDue = false;
 
@@ -60,22 +61,22 @@ export class StreamStarts {
     this.#stopped.delete(connection);
   }
 
-  #turnOf(connection: Connection): ConnectionTurn {
-    let turn = this.#turns.get(connection);
-    if (turn === undefined) {
-      turn = { arrived: 0, started: 0 };
-      this.#turns.set(connection, turn);
+  #turnOf({ streamTurn }: Connection): StreamTurn {
+    if (streamTurn.turn !== this.#turnNumber) {
+      streamTurn.turn = this.#turnNumber;
+      streamTurn.arrived = 0;
+      streamTurn.started = 0;
     }
-    return turn;
+    return streamTurn;
   }
 
-  #mayStart(connection: Connection, { started }: ConnectionTurn): boolean {
+  #mayStart(connection: Connection, { started }: StreamTurn): boolean {
     const { maxStreamStartsPerTurn, maxTotalStreamStartsPerTurn } = this.#limits;
     const hasShare = started < maxStreamStartsPerTurn && this.#totalStarted < maxTotalStreamStartsPerTurn;
     return hasShare && (this.#waiting.size === 0 || this.#waiting.waitingFor(connection) === 0);
   }
 
-  #begin({ stream, headers }: NewStream, connection: Connection, turn: ConnectionTurn): void {
+  #begin({ stream, headers }: NewStream, connection: Connection, turn: StreamTurn): void {
     turn.started += 1;
     this.#totalStarted += 1;
     this.#start(stream, headers, connection);
@@ -96,7 +97,7 @@ export class StreamStarts {
   #turn(): void {
     this.#turnIsDue = false;
     this.#totalStarted = 0;
-    this.#turns.clear();
+    this.#turnNumber += 1;
     const untilMs = performance.now() + startSliceMs;
     while (this.#waiting.size > 0 && this.#totalStarted < this.#limits.maxTotalStreamStartsPerTurn) {
       const connection = this.#waiting.next(this.#hasShare);
@@ -112,7 +113,7 @@ export class StreamStarts {
   }
 
   readonly #hasShare = (connection: Connection): boolean => {
-    return (this.#turns.get(connection)?.started ?? 0) < this.#limits.maxStreamStartsPerTurn;
+    return this.#turnOf(connection).started < this.#limits.maxStreamStartsPerTurn;
   };
 
   #stopReading(connection: Connection): void {
