@@ -292,7 +292,7 @@ export class StateMachine {
     return this.#state.store.isScrubbed;
   }
 
-  /** Whether scrubbing waits for a snapshot or a read; what there is to do is found by the first call that comes later. */
+  /** Whether scrubbing waits for a snapshot or a read to end; a later call finds what there is to do then. */
   get isScrubPaused(): boolean {
     return this.#state.store.isScrubPaused;
   }

@@ -63,8 +63,8 @@ export class AutoCompactor {
     if (revision === undefined || revision <= state().compactRevision || this.#isCompacting) return;
     this.#isCompacting = true;
     // The log takes nothing now, or the server is stopping. Nothing is lost by compacting later.
-    const done = (): void => void (this.#isCompacting = false);
-    compact(revision).then(done, done);
+    const over = (): void => void (this.#isCompacting = false);
+    compact(revision).then(over, over);
   }
 
   /** The revision to compact to now, if it is time. */

@@ -43,11 +43,11 @@ export class SpaceKeeper {
     if (ended === undefined) return;
     this.#isAsking = true;
     // Without an outcome it is looked again.
-    const done = (): void => {
+    const over = (): void => {
       this.#isAsking = false;
       isRaisedHere();
     };
-    propose({ kind: 'alarm', action: 'deactivate', ...ended }).then(done, done);
+    propose({ kind: 'alarm', action: 'deactivate', ...ended }).then(over, over);
   }
 
   #mayEnd({ memberId }: Alarm): boolean {
