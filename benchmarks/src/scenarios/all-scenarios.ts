@@ -8,6 +8,9 @@ import { putDurable } from './put-durable.ts';
 import { putVaried } from './put-varied.ts';
 import { rangeLinearizable } from './range-linearizable.ts';
 import { snapshotPause } from './snapshot-pause.ts';
+import { streamBurst } from './stream-burst.ts';
+import { unreadHttp } from './unread-http.ts';
+import { unreadReplies } from './unread-replies.ts';
 
 /** In the order of the table. */
 export const allScenarios: readonly Scenario[] = [
@@ -20,4 +23,7 @@ export const allScenarios: readonly Scenario[] = [
   expiryLag,
   millionLeases,
   snapshotPause,
+  unreadReplies,
+  unreadHttp,
+  streamBurst,
 ];

@@ -11,6 +11,7 @@ server.on('stream', (stream) => {
   stream.on('data', () => {});
   stream.on('error', () => {});
   stream.on('end', () => {
+    if (stream.destroyed || stream.closed) return;
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     stream.end(reply);
