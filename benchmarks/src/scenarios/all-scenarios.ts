@@ -3,6 +3,7 @@ import { expiryBurst } from './expiry-burst.ts';
 import { expiryLag } from './expiry-lag.ts';
 import { keepAlive } from './keep-alive.ts';
 import { leaseGrant } from './lease-grant.ts';
+import { longLists } from './long-lists.ts';
 import { millionLeases } from './million-leases.ts';
 import { putDurable } from './put-durable.ts';
 import { putVaried } from './put-varied.ts';
@@ -23,6 +24,7 @@ export const allScenarios: readonly Scenario[] = [
   expiryLag,
   millionLeases,
   snapshotPause,
+  longLists,
   unreadReplies,
   unreadHttp,
   streamBurst,

@@ -4,6 +4,7 @@ import { bytesOf, MessageWriter, readFields, varintOf } from './protobuf.ts';
 export const methods = {
   put: '/etcdserverpb.KV/Put',
   range: '/etcdserverpb.KV/Range',
+  txn: '/etcdserverpb.KV/Txn',
   watch: '/etcdserverpb.Watch/Watch',
   leaseGrant: '/etcdserverpb.Lease/LeaseGrant',
   leaseKeepAlive: '/etcdserverpb.Lease/LeaseKeepAlive',
@@ -16,10 +17,28 @@ export function putRequest(key: string, value: string, lease = 0): Buffer {
   return new MessageWriter().bytes(1, key).bytes(2, value).varint(3, lease).finish();
 }
 
-export function rangeRequest(key: string, options: { rangeEnd?: string; countOnly?: boolean } = {}): Buffer {
+export interface RangeOptions {
+  readonly rangeEnd?: string;
+  readonly limit?: number;
+  /** 1 ascending, 2 descending. */
+  readonly sortOrder?: number;
+  /** 0 key, 1 version, 2 create, 3 mod, 4 value. */
+  readonly sortTarget?: number;
+  readonly countOnly?: boolean;
+}
+
+export function rangeRequest(key: string, options: RangeOptions = {}): Buffer {
+  const { rangeEnd, limit = 0, sortOrder = 0, sortTarget = 0, countOnly = false } = options;
   const writer = new MessageWriter().bytes(1, key);
-  if (options.rangeEnd !== undefined) writer.bytes(2, options.rangeEnd);
-  return writer.varint(9, options.countOnly === true ? 1 : 0).finish();
+  if (rangeEnd !== undefined) writer.bytes(2, rangeEnd);
+  writer.varint(3, limit).varint(5, sortOrder).varint(6, sortTarget);
+  return writer.varint(9, countOnly ? 1 : 0).finish();
+}
+
+/** A transaction that reads a range and puts a key. */
+export function readAndPutRequest(range: Buffer, put: Buffer): Buffer {
+  const op = (number: number, request: Buffer): Buffer => new MessageWriter().bytes(number, request).finish();
+  return new MessageWriter().bytes(2, op(1, range)).bytes(2, op(2, put)).finish();
 }
 
 export function leaseGrantRequest(ttlSeconds: number, id = 0): Buffer {

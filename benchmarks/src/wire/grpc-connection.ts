@@ -51,11 +51,19 @@ export class GrpcConnection {
     return reply;
   }
 
+  /** A call whose reply is thrown away as it comes, so that a long one costs this side little; gives its bytes. */
+  async discarded(path: string, message: Buffer): Promise<number> {
+    const stream = this.#request(path);
+    const closed = ended(stream, path);
+    let bytes = 0;
+    stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    stream.end(frame(message));
+    await closed;
+    return bytes;
+  }
+
   stream(path: string, onMessage: (message: Buffer) => void): GrpcStream {
-    const stream = this.#session.request(
-      { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' },
-      { endStream: false },
-    );
+    const stream = this.#request(path);
     const reader = new FrameReader(onMessage);
     const closed = ended(stream, path);
     stream.on('data', (chunk: Buffer) => {
@@ -74,6 +82,13 @@ export class GrpcConnection {
       cancel: () => stream.close(),
       closed,
     };
+  }
+
+  #request(path: string): ClientHttp2Stream {
+    return this.#session.request(
+      { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' },
+      { endStream: false },
+    );
   }
 
   close(): void {
