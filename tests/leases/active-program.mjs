@@ -118,9 +118,9 @@ async function main() {
   // A signal that has aborted frees what it stopped only when that has noticed.
   await others.inspect('nothing');
   console.log('all done');
+  if (spec.endsPool) await end();
   await ticks(ticksOfLingering);
   console.log('lingers');
-  await end();
   process.exit(1);
 }
 

@@ -50,13 +50,13 @@ export class LeaseHold implements Hold, PlaceObserver {
   readonly fencingToken: bigint;
   readonly ttlMs: number;
   readonly entry: EntryKey;
+  readonly lost: Promise<LeaseLostError | undefined>;
   readonly #options: LeaseHoldOptions;
   readonly #place: LinePlace;
   readonly #acquiredAtMs: number;
   readonly #controller = new AbortController();
   readonly #onEnded: (() => void)[] = [];
   readonly #unref: () => void;
-  readonly lost: Promise<LeaseLostError | undefined>;
   #resolveLost: (loss: LeaseLostError | undefined) => void = () => {};
   #state: HoldState = 'held';
   #loss: LeaseLostError | undefined;
