@@ -85,7 +85,7 @@ describe.each(kinds)('processes that hold a lease in $name', (kind) => {
       await contention.until('the stopped one has looked', () => stopped.how === 'lost');
       // A look that was under way when it was stopped may have been true; none after that was.
       assert.ok(stopped.untilMs <= pausedMs + 50, contention.describe());
-      assert.ok(['stalled', 'expired', 'stolen'].includes(stopped.reason ?? ''), stopped.reason);
+      assert.ok(['stalled', 'expired', 'gone'].includes(stopped.reason ?? ''), stopped.reason);
       assert.ok(contention.tookMs(pausedMs, next.fromMs) <= ttlMs + 1000 + kind.slackMs, contention.describe());
       contention.expectExclusion();
     }));

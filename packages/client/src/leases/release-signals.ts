@@ -2,10 +2,10 @@ import { ClosedError } from '../errors/closed-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 
 /** What tells a process to end, with the number that stands in its exit code. */
-const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+const signalNumbers: Readonly<Record<ReleaseSignal, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const exitCodeBase = 128;
 
-export type ReleaseSignal = keyof typeof signalNumbers;
+export type ReleaseSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM';
 
 /** Closes a manager. Nobody is told that it is closed before what `onReleased` gives has resolved. */
 export type CloseBySignal = (onReleased: () => Promise<void>) => Promise<void>;
