@@ -62,9 +62,10 @@ export class AutoCompactor {
     const { state, compact } = this.#options;
     if (revision === undefined || revision <= state().compactRevision || this.#isCompacting) return;
     this.#isCompacting = true;
-    // The log takes nothing now, or the server is stopping. Nothing is lost by compacting later.
-    const over = (): void => void (this.#isCompacting = false);
-    compact(revision).then(over, over);
+    // Where the log takes nothing now, or the server is stopping, nothing is lost by compacting later.
+    void compact(revision)
+      .catch(() => undefined)
+      .finally(() => (this.#isCompacting = false));
   }
 
   /** The revision to compact to now, if it is time. */

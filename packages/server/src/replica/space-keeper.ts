@@ -43,11 +43,12 @@ export class SpaceKeeper {
     if (ended === undefined) return;
     this.#isAsking = true;
     // Without an outcome it is looked again.
-    const over = (): void => {
-      this.#isAsking = false;
-      isRaisedHere();
-    };
-    propose({ kind: 'alarm', action: 'deactivate', ...ended }).then(over, over);
+    void propose({ kind: 'alarm', action: 'deactivate', ...ended })
+      .catch(() => undefined)
+      .finally(() => {
+        this.#isAsking = false;
+        isRaisedHere();
+      });
   }
 
   #mayEnd({ memberId }: Alarm): boolean {

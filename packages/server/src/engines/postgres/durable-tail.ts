@@ -25,7 +25,7 @@ export class DurableTail {
   #before: Backend | undefined;
   #running: Promise<Position> | undefined;
   #next: Promise<Position> | undefined;
-  #isWanted = false;
+  #isProving = false;
 
   /** `onKnown` is told when more is known to be durable. */
   constructor(address: PostgresAddress, schema: LogSchema, onKnown: () => void) {
@@ -49,9 +49,9 @@ export class DurableTail {
 
   /** The log was seen to end where nobody has said that it is durable: if that stays so, it is proved. */
   wanted(): void {
-    if (this.#isWanted) return;
-    this.#isWanted = true;
-    void this.#proveSoon(this.#known).finally(() => (this.#isWanted = false));
+    if (this.#isProving) return;
+    this.#isProving = true;
+    void this.#proveSoon(this.#known).finally(() => (this.#isProving = false));
   }
 
   /**
@@ -92,10 +92,11 @@ export class DurableTail {
     this.#next = undefined;
     const running = this.#run();
     this.#running = running;
-    const over = (): void => {
-      if (this.#running === running) this.#running = undefined;
-    };
-    running.then(over, over);
+    void running
+      .catch(() => undefined)
+      .finally(() => {
+        if (this.#running === running) this.#running = undefined;
+      });
     return running;
   }
 
