@@ -98,7 +98,7 @@ export class FollowerLink {
     this.#outbox = new Outbox((replies) => this.#send(replies), { bytesOf, maxBytes: maxMessageBytes });
     call.onDrain = () => {
       this.#outbox.drained();
-      if (this.#outbox.size < maxWaitingItems) call.resume();
+      call.resume();
     };
     call.onHalfClose = () => this.end(new GrpcStatus(GrpcCode.ok, ''));
     call.onMessage = (message) => {
