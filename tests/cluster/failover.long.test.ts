@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
-import { Cluster } from './cluster.ts';
+import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
+import { LastingWatch } from './lasting-watch.ts';
 import { lastIndex, PostgresPair } from './postgres-pair.ts';
 
 const names = ['s1', 's2', 's3'];
@@ -26,12 +27,14 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
   let pair: PostgresPair | undefined;
   let cluster: Cluster | undefined;
   let load: ClusterLoad | undefined;
+  let watches: LastingWatch[] = [];
   const open = async (): Promise<[PostgresPair, Cluster]> => {
     const opened = (pair = await PostgresPair.create());
     const servers = (cluster = await Cluster.start(names.map((name) => ({ name, engine: opened.url }))));
     return [opened, servers];
   };
   afterEach(async () => {
+    for (const watch of watches.splice(0)) watch.stop();
     await load?.stop();
     await cluster?.stop();
     await pair?.dispose();
@@ -49,6 +52,51 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await running.leases.allRenewed();
     expect(servers.members).toHaveLength(names.length);
     await running.finish();
+  });
+
+  test('tell no watcher of a write that only the primary has, and that is lost with it', async () => {
+    const [databases, servers] = await open();
+    await databases.makeSynchronous();
+    const { primary, standby } = databases;
+    watches = names.map((_, at) => new LastingWatch(() => servers.members, at));
+    const leader = await servers.leader();
+    let written = 0;
+    const writing = (async () => {
+      for (;;) {
+        await leader.put('k', `value ${written + 1}.`);
+        written += 1;
+      }
+    })().catch(() => undefined);
+    for (const watch of watches) await watch.seen(({ value }) => value === 'value 3.');
+    await standby.stop();
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name ~ `;
+    const ended = `SELECT pg_terminate_backend(pid) FROM (${waiting} '^tenure append') AS waiting`;
+    await eventually('an append waits for the standby', async () =>
+      (await primary.query(ended)).length > 0 ? true : undefined,
+    );
+    // Nobody tries that write again, so that it can come from nowhere else.
+    await writing;
+    const lost = `value ${written + 1}.`;
+    const shown = `SELECT FROM tenure.entries WHERE position($1::bytea IN bytes) > 0`;
+    expect(await primary.query(shown, [Buffer.from(lost)])).toHaveLength(1);
+    await eventually('the servers ask for a proof', async () =>
+      (await primary.query(`${waiting} '^tenure proof'`)).length >= 2 ? true : undefined,
+    );
+    await primary.stop('kill');
+    await standby.start();
+    await standby.promote();
+    await eventually(
+      'a server takes a write',
+      () => servers.members[0]?.put('k', 'after') ?? Promise.resolve(undefined),
+    );
+    for (const watch of watches) {
+      await watch.seen(({ value }) => value === 'after');
+      const values = watch.events.map(({ value }) => value);
+      expect(values).not.toContain(lost);
+      expect(values).toContain(`value ${written}.`);
+    }
+    expect(servers.members).toHaveLength(names.length);
+    await servers.checkSameState();
   });
 
   test('stop when an asynchronous standby takes over that lacks what they have applied', async () => {
