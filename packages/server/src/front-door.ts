@@ -13,12 +13,14 @@ import { MaintenanceService } from './grpc/maintenance-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
 import { createRoutes, type LeaderOnly } from './grpc/routes.ts';
 import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
+import { defaultTransportLimits } from './grpc/transport/transport-limits.ts';
 import type { HttpHandler, MethodHandler } from './grpc/transport/transport.ts';
 import { WatchService } from './grpc/watch/watch-service.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
 import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import type { Logger } from './logging/logger.ts';
 import type { ClusterReach } from './peer/cluster-reach.ts';
+import { connectionsWithin } from './connections-within.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
 
 /** gRPC's own bytes beside the largest request, as etcd grants them. */
@@ -104,7 +106,10 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
   const current = new CurrentReplies(() => replica.linearize());
   const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
-  const limits = { maxReceiveBytes: maxRequestBytes + grpcOverheadBytes };
+  const limits = {
+    maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
+    maxConnections: connectionsWithin(defaultTransportLimits.maxConnections),
+  };
   const reserved = options.peerPath === undefined ? {} : { peerPath: options.peerPath };
   const transport = createHttp2Transport({ routes, onHttp, log, limits, ...reserved });
   return { transport, watch, routes, quota, rules, requirement };
