@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { entry, texts } from '../testing/engine-case.ts';
@@ -20,27 +20,34 @@ const timing = { queryTimeoutMs: 600, proofGraceMs: 10, watchIntervalMs: 100, po
 describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => {
   const opened = new OpenedEngines();
   let pair: PostgresPair;
+  let schema = '';
+  let logs = 0;
   let proxy: TcpProxy;
   let leader: OpenedEngine;
   let followed: FollowedLog[];
   let one: Position;
 
-  /** A log of one entry, a leader behind a network that can be cut, and two other servers that follow. */
-  beforeEach(async () => {
+  beforeAll(async () => {
     pair = await createPair();
     await makeSynchronous(pair.primary);
     proxy = await TcpProxy.before(pair.primary.port);
-    leader = await opened.open({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`, timing });
-    const others = [await opened.open({ url: pair.url, timing }), await opened.open({ url: pair.url, timing })];
+  });
+  afterAll(async () => {
+    await proxy?.close();
+    await Promise.all([pair?.primary.dispose(), pair?.standby.dispose()]);
+  });
+
+  /** A log of one entry, a leader behind a network that can be cut, and two other servers that follow. */
+  beforeEach(async () => {
+    schema = `log_${(logs += 1)}`;
+    leader = await opened.open({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`, schema, timing });
+    const url = pair.url;
+    const others = [await opened.open({ url, schema, timing }), await opened.open({ url, schema, timing })];
     followed = others.map(({ engine }) => new FollowedLog(engine));
     one = await leader.engine.append([entry('one')], logStart);
     for (const log of followed) await log.reached(1);
   });
-  afterEach(async () => {
-    await opened.closeAll();
-    await proxy?.close();
-    await Promise.all([pair?.primary.dispose(), pair?.standby.dispose()]);
-  });
+  afterEach(() => opened.closeAll());
 
   /** Loses the standby while an append of entry two is out; resolves when that waits in vain. */
   async function appendInVain(): Promise<{ outcome: Promise<void> }> {
@@ -51,7 +58,7 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   }
 
   async function isVisible(index: number): Promise<void> {
-    while ((await pair.primary.query('SELECT FROM tenure.head WHERE index = $1', [index])).length === 0);
+    while ((await pair.primary.query(`SELECT FROM ${schema}.head WHERE index = $1`, [index])).length === 0);
   }
 
   /** Resolves once each follower has tried to prove what it sees, and waits for the standby in vain. */
@@ -75,21 +82,6 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
     await allProve();
     await pair.standby.start();
     await allGet('one', 'two');
-  });
-
-  test('is given to nobody when the wait is cancelled, and never if the primary is lost then', async () => {
-    const { outcome } = await appendInVain();
-    await pair.primary.query(`SELECT pg_cancel_backend(pid) FROM (${waitingAppend}) AS waiting`);
-    await outcome;
-    await isVisible(2);
-    await allProve();
-    await pair.primary.stop();
-    await pair.standby.start();
-    await pair.standby.query(`ALTER SYSTEM SET synchronous_standby_names = ''`);
-    await pair.standby.promote();
-    const next = await opened.open({ url: pair.url, timing });
-    await next.engine.append([entry('other')], one);
-    await allGet('one', 'other');
   });
 
   test('is given to nobody after the primary has crashed and shows it, before a standby has it', async () => {
@@ -141,7 +133,7 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   test('an entry whose append was acknowledged needs no proof on any server', async () => {
     const way = await TcpProxy.before(pair.primary.port);
     const url = `postgres://postgres@127.0.0.1:${way.port}/postgres`;
-    const { engine } = await opened.open({ url });
+    const { engine } = await opened.open({ url, schema });
     const log = new FollowedLog(engine);
     await log.reached(1);
     const before = way.opened;
@@ -155,6 +147,22 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
     assert.ok(way.opened - before < count / 4, `${way.opened - before} proofs for ${count} entries`);
     for (const each of [...followed, log]) await each.until(1 + count);
     await way.close();
+  });
+
+  // The last one, since the primary is gone afterwards.
+  test('is given to nobody when the wait is cancelled, and never if the primary is lost then', async () => {
+    const { outcome } = await appendInVain();
+    await pair.primary.query(`SELECT pg_cancel_backend(pid) FROM (${waitingAppend}) AS waiting`);
+    await outcome;
+    await isVisible(2);
+    await allProve();
+    await pair.primary.stop();
+    await pair.standby.start();
+    await pair.standby.query(`ALTER SYSTEM SET synchronous_standby_names = ''`);
+    await pair.standby.promote();
+    const next = await opened.open({ url: pair.url, schema, timing });
+    await next.engine.append([entry('other')], one);
+    await allGet('one', 'other');
   });
 });
 
