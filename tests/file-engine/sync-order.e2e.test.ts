@@ -4,6 +4,26 @@ import { expect, test } from 'vitest';
 import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
 import { WriterProcess, busyWriter, straceWorks } from './writer-process.ts';
 
+/**
+ * A full segment is sealed by a last write to it, which comes right behind the rename that makes the next one: so a
+ * last segment that was sealed proves that one is missing.
+ */
+function sealsBehindNewSegments(lines: readonly string[]): { seals: number; tooEarly: number } {
+  let [seals, tooEarly] = [0, 0];
+  let newSegment = '';
+  let isNew = false;
+  for (const line of lines) {
+    const fileOf = /\bpwrite64\((\d+)/.exec(line)?.[1];
+    if (fileOf !== undefined && line.includes('TENURLOG')) newSegment = fileOf;
+    else if (fileOf !== undefined && isNew) {
+      if (fileOf === newSegment) tooEarly++;
+      else seals++;
+      isNew = false;
+    } else if (/\brename\(.*\.segment"/.test(line)) isNew = !line.includes('log-0000000000000001.segment');
+  }
+  return { seals, tooEarly };
+}
+
 test.runIf(straceWorks())('nothing is acknowledged before it is synced, the names of new files too', async () => {
   await withTemporaryFolder(async (parent) => {
     const traceFile = join(parent, 'trace');
@@ -11,7 +31,9 @@ test.runIf(straceWorks())('nothing is acknowledged before it is synced, the name
     await writer.exited;
     let acks = 0;
     let unsynced: string[] = [];
-    for (const line of readFileSync(traceFile, 'utf8').split('\n')) {
+    const lines = readFileSync(traceFile, 'utf8').split('\n');
+    expect(sealsBehindNewSegments(lines)).toEqual({ seals: 6, tooEarly: 0 });
+    for (const line of lines) {
       const call = /\b(write|pwrite64|fdatasync|fsync|rename)(\(| resumed>).*/.exec(line);
       if (call === null) continue;
       if (call[1] === 'write') {
