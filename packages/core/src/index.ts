@@ -23,7 +23,7 @@ export type { RangeScan } from './mvcc/range-scan.ts';
 export { SlicedSort } from './mvcc/sliced-sort.ts';
 export { defaultTxnLimits } from './mvcc/txn-limits.ts';
 export type { TxnLimits } from './mvcc/txn-limits.ts';
-export { hasInterval, isReadOnlyTxn } from './mvcc/txn-plan.ts';
+export { countOperations, hasInterval, isReadOnlyTxn } from './mvcc/txn-plan.ts';
 export type { NewCluster } from './snapshot/new-cluster.ts';
 export { SnapshotError } from './snapshot/snapshot-error.ts';
 export type { SnapshotErrorCode } from './snapshot/snapshot-error.ts';

@@ -21,6 +21,12 @@ export function compareHolds(store: KeyValueStore, compare: Compare, cost: TxnCo
     if (!cost.addRow()) return false;
     if (isTombstone(entry.head)) return true;
     found = true;
+    if (
+      compare.target === targetValue &&
+      !cost.addComparedBytes(Math.min(entry.head.value.length, compare.value.length))
+    ) {
+      return false;
+    }
     met = satisfies(compare, entry.head);
     return met;
   });

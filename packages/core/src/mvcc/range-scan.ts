@@ -10,6 +10,7 @@ import { SlicedSort } from './sliced-sort.ts';
 const sortNone = 0;
 const sortDescend = 2;
 const targetKey = 0;
+const targetValue = 4;
 
 type Comparison = (a: KeyValue, b: KeyValue) => number;
 
@@ -126,7 +127,11 @@ export class RangeScan {
     }
     // Keys that compare equal stay in key order, whichever way the rest is sorted.
     const ordered: Comparison = descends ? (a, b) => comparison(b, a) : comparison;
-    this.#sort = new SlicedSort(this.#kvs, ordered, limit > 0 ? limit + 1 : Infinity);
+    const costOf = sortTarget === targetValue ? valueCost : undefined;
+    this.#sort = new SlicedSort(this.#kvs, ordered, {
+      keep: limit > 0 ? limit + 1 : Infinity,
+      ...(costOf && { costOf }),
+    });
     this.#phase = 'sort';
     if (this.#sort.step(maxRows)) this.#cut(this.#sort.sorted, maxRows);
   }
@@ -151,6 +156,13 @@ export class RangeScan {
   }
 }
 
+/** Bytes of a value that take as long to be compared as another row. */
+const bytesPerCost = 64;
+
+function valueCost({ value }: KeyValue): number {
+  return 1 + value.length / bytesPerCost;
+}
+
 /**
  * An explicit order needs every key first. A sort target without an order does not lift the limit in etcd, although it
  * sorts: the first keys in key order are what is sorted then.
@@ -168,9 +180,9 @@ export function mostBytesAnswered(request: RangeRequest, totalBytes: number, lar
   return request.limit > 0 ? Math.min(totalBytes, request.limit * largestRowBytes) : totalBytes;
 }
 
-/** What a row of the answer has of a key. */
-export function answeredBytes(request: RangeRequest, kv: KeyValue): number {
-  return request.keysOnly ? kv.key.length : kv.key.length + kv.value.length;
+/** Whether the values of all rows are compared with each other. */
+export function sortsByValue(request: RangeRequest): boolean {
+  return request.sortTarget === targetValue && !request.countOnly;
 }
 
 function hasRevisionFilter(request: RangeRequest): boolean {

@@ -7,9 +7,17 @@ interface Item {
   readonly place: number;
 }
 
-function sortInSlices(ranks: readonly number[], sliceItems: number, keep?: number): { sorted: Item[]; steps: number } {
+function sortInSlices(
+  ranks: readonly number[],
+  sliceItems: number,
+  keep?: number,
+  costOf?: (item: Item) => number,
+): { sorted: Item[]; steps: number } {
   const items = ranks.map((rank, place) => ({ rank, place }));
-  const sort = new SlicedSort<Item>(items, (a, b) => a.rank - b.rank, keep);
+  const sort = new SlicedSort<Item>(items, (a, b) => a.rank - b.rank, {
+    ...(keep !== undefined && { keep }),
+    ...(costOf && { costOf }),
+  });
   let steps = 1;
   while (!sort.step(sliceItems)) steps++;
   return { sorted: sort.sorted, steps };
@@ -26,6 +34,8 @@ describe('a sort in slices', () => {
           const expected = ranks.map((rank, place) => ({ rank, place })).sort((a, b) => a.rank - b.rank);
           const { sorted } = sortInSlices(ranks, sliceItems, keep);
           expect(sorted).toEqual(expected.slice(0, keep));
+          const weighed = sortInSlices(ranks, sliceItems, keep, ({ rank }) => rank ** 3);
+          expect(weighed.sorted).toEqual(expected.slice(0, keep));
         },
       ),
     );
@@ -46,6 +56,21 @@ describe('a sort in slices', () => {
     }
     expect(most).toBeLessThan(25_000);
     expect(sort.sorted).toEqual(ranks.toSorted((a, b) => a - b));
+  });
+
+  it('compares few items in one step where each takes long', () => {
+    let compared = 0;
+    const items = Array.from({ length: 300 }, (_, place) => (place * 7_919) % 307);
+    const compare = (a: number, b: number): number => (compared++, a - b);
+    const sort = new SlicedSort(items, compare, { costOf: () => 20_000 });
+    let most = 0;
+    for (let done = false; !done;) {
+      compared = 0;
+      done = sort.step(1_000);
+      most = Math.max(most, compared);
+    }
+    expect(most).toBeLessThanOrEqual(2);
+    expect(sort.sorted).toEqual(items.toSorted((a, b) => a - b));
   });
 
   it('takes as many steps as the work is large', () => {

@@ -1,5 +1,12 @@
-/** Items that are sorted at once; a merge goes on in slices of any size. */
-const runItems = 1_024;
+/** What the items cost together that are sorted at once; a merge goes on in slices of any size. */
+const runCost = 1_024;
+
+export interface SlicedSortOptions<Item> {
+  /** Leaves out what cannot be among the first so many items of the result. */
+  readonly keep?: number;
+  /** How much longer than others an item takes to be compared; 1 if it is left out. */
+  readonly costOf?: (item: Item) => number;
+}
 
 /** Two neighbouring runs and how far they have been merged. */
 interface Merge<Item> {
@@ -11,13 +18,13 @@ interface Merge<Item> {
 }
 
 /**
- * A stable sort in slices: runs of the items are sorted one by one, then merged pair by pair. `keep` leaves out what
- * cannot be among the first `keep` items of the result.
+ * A stable sort in slices: runs of the items are sorted one by one, then merged pair by pair.
  */
 export class SlicedSort<Item> {
   readonly #items: readonly Item[];
   readonly #compare: (a: Item, b: Item) => number;
   readonly #keep: number;
+  readonly #costOf: (item: Item) => number;
   #taken = 0;
   #runs: Item[][] = [];
   /** What this pass has merged; it takes the place of `#runs` when the pass ends. */
@@ -26,15 +33,20 @@ export class SlicedSort<Item> {
   #merge: Merge<Item> | undefined;
 
   /** The items are not changed, and must not change until the sort is done. */
-  constructor(items: readonly Item[], compare: (a: Item, b: Item) => number, keep = Infinity) {
+  constructor(
+    items: readonly Item[],
+    compare: (a: Item, b: Item) => number,
+    { keep = Infinity, costOf = () => 1 }: SlicedSortOptions<Item> = {},
+  ) {
     this.#items = items;
     this.#compare = compare;
     this.#keep = keep;
+    this.#costOf = costOf;
   }
 
-  /** Works on about `maxItems` items. Returns whether the sort is done. */
-  step(maxItems: number): boolean {
-    let left = maxItems;
+  /** Works on items that cost about so much together. Returns whether the sort is done. */
+  step(maxCost: number): boolean {
+    let left = maxCost;
     while (left > 0) {
       if (this.#taken < this.#items.length) left -= this.#sortRun();
       else if (this.#merge !== undefined) left -= this.#goOn(this.#merge, left);
@@ -49,12 +61,14 @@ export class SlicedSort<Item> {
   }
 
   #sortRun(): number {
-    const run = this.#items.slice(this.#taken, this.#taken + runItems).sort(this.#compare);
-    this.#taken += run.length;
-    const { length } = run;
-    if (length > this.#keep) run.length = this.#keep;
+    let cost = 0;
+    let end = this.#taken;
+    while (end < this.#items.length && cost < runCost) cost += this.#costOf(this.#items[end++]!);
+    const run = this.#items.slice(this.#taken, end).sort(this.#compare);
+    this.#taken = end;
+    if (run.length > this.#keep) run.length = this.#keep;
     this.#runs.push(run);
-    return length;
+    return cost;
   }
 
   /** Returns false when one run is left. */
@@ -73,24 +87,25 @@ export class SlicedSort<Item> {
     return true;
   }
 
-  #goOn(merge: Merge<Item>, maxItems: number): number {
+  #goOn(merge: Merge<Item>, maxCost: number): number {
     const { left, right, out } = merge;
     const wanted = Math.min(left.length + right.length, this.#keep);
-    const end = Math.min(wanted, out.length + maxItems);
-    const before = out.length;
-    while (out.length < end) {
+    let cost = 0;
+    while (out.length < wanted && cost < maxCost) {
       const a = left[merge.l];
       const b = right[merge.r];
       // Of equal items the left one came first.
       const takesLeft = merge.r === right.length || (merge.l < left.length && this.#compare(a!, b!) <= 0);
       if (takesLeft) merge.l++;
       else merge.r++;
-      out.push((takesLeft ? a : b)!);
+      const taken = (takesLeft ? a : b)!;
+      cost += this.#costOf(taken);
+      out.push(taken);
     }
-    if (end === wanted) {
+    if (out.length === wanted) {
       this.#merged.push(out);
       this.#merge = undefined;
     }
-    return Math.max(1, end - before);
+    return Math.max(1, cost);
   }
 }

@@ -2,15 +2,12 @@ import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
 import { isTombstone } from './key-entry.ts';
 import type { KeyValueStore } from './key-value-store.ts';
-import type { DeleteRangeRequest, RangeRequest } from './kv-types.ts';
-import { answeredBytes, mostBytesAnswered } from './range-scan.ts';
+import type { DeleteRangeRequest, PutRequest, RangeRequest } from './kv-types.ts';
+import { mostBytesAnswered, sortsByValue } from './range-scan.ts';
 import type { TxnCost } from './txn-limits.ts';
 import type { TxnPlan } from './txn-plan.ts';
 
-/**
- * On the state before the first write: what the ops before one change of what it looks at is at most as many keys as
- * they are.
- */
+/** On the state before the first write, and with what the ops before each one put. */
 export function checkCost(store: KeyValueStore, plan: TxnPlan, cost: TxnCost): CoreError | undefined {
   if (!cost.isLimited) return undefined;
   addCost(store, plan, cost);
@@ -23,29 +20,72 @@ function addCost(store: KeyValueStore, plan: TxnPlan, cost: TxnCost): void {
     if (op.kind === 'txn') addCost(store, op.plan, cost);
     else if (op.kind === 'range') addRangeCost(store, op.range, cost);
     else if (op.kind === 'deleteRange') addDeleteCost(store, op.deleteRange, cost);
-    else if (op.kind === 'put' && op.put.prevKv) cost.addReplyBytes(store.live(op.put.key)?.value.length ?? 0);
+    else if (op.kind === 'put') addPutCost(store, op.put, cost);
+  }
+}
+
+/** What the rows of one range come to. */
+class Rows {
+  count = 0;
+  keyBytes = 0;
+  valueBytes = 0;
+  largestBytes = 0;
+
+  add(keyBytes: number, valueBytes: number, answeredBytes: number): void {
+    this.count += 1;
+    this.keyBytes += keyBytes;
+    this.valueBytes += valueBytes;
+    this.largestBytes = Math.max(this.largestBytes, answeredBytes);
   }
 }
 
 function addRangeCost(store: KeyValueStore, range: RangeRequest, cost: TxnCost): void {
   const revision = range.revision > 0 ? range.revision : store.currentRevision;
-  let total = 0;
-  let largest = 0;
+  const answered = (keyBytes: number, valueBytes: number): number =>
+    range.keysOnly ? keyBytes : keyBytes + valueBytes;
+  const rows = new Rows();
   store.index.visitRange(range.key, range.rangeEnd, (entry) => {
     const kv = entry.liveAt(revision);
-    const bytes = kv === undefined ? 0 : answeredBytes(range, kv);
-    total += bytes;
-    largest = Math.max(largest, bytes);
+    if (kv !== undefined) rows.add(kv.key.length, kv.value.length, answered(kv.key.length, kv.value.length));
     return cost.addRow();
   });
-  cost.addReplyBytes(mostBytesAnswered(range, total, largest));
+  if (range.revision <= 0) {
+    visitPuts(cost, range, (key, valueBytes) => rows.add(key.length, valueBytes, answered(key.length, valueBytes)));
+  }
+  cost.addReplyBytes(mostBytesAnswered(range, answered(rows.keyBytes, rows.valueBytes), rows.largestBytes));
+  // Each row is compared about as often as the number of rows can be halved.
+  if (sortsByValue(range)) cost.addComparedBytes(rows.valueBytes * Math.ceil(Math.log2(rows.count + 1)));
 }
 
-function addDeleteCost(store: KeyValueStore, { key, rangeEnd, prevKv }: DeleteRangeRequest, cost: TxnCost): void {
+function addDeleteCost(store: KeyValueStore, request: DeleteRangeRequest, cost: TxnCost): void {
   let bytes = 0;
-  store.index.visitRange(key, rangeEnd, ({ head }) => {
-    if (prevKv && !isTombstone(head)) bytes += head.key.length + head.value.length;
+  store.index.visitRange(request.key, request.rangeEnd, ({ head }) => {
+    if (!isTombstone(head)) bytes += head.key.length + head.value.length;
     return cost.addRow();
   });
-  cost.addReplyBytes(bytes);
+  visitPuts(cost, request, (key, valueBytes) => (bytes += key.length + valueBytes));
+  if (request.prevKv) cost.addReplyBytes(bytes);
+}
+
+function addPutCost(store: KeyValueStore, put: PutRequest, cost: TxnCost): void {
+  const previousBytes = put.prevKv || put.ignoreValue ? (store.live(put.key)?.value.length ?? 0) : 0;
+  if (put.prevKv) cost.addReplyBytes(put.key.length + previousBytes);
+  cost.addPut(put.key, put.ignoreValue ? previousBytes : put.value.length);
+}
+
+/** Visits what ops before this one put in its range. Each put is looked at, so each is a row. */
+function visitPuts(
+  cost: TxnCost,
+  { key, rangeEnd }: Pick<RangeRequest, 'key' | 'rangeEnd'>,
+  visit: (key: string, valueBytes: number) => void,
+): void {
+  if (rangeEnd === '') {
+    const valueBytes = cost.puts.get(key);
+    if (valueBytes !== undefined) visit(key, valueBytes);
+    return;
+  }
+  for (const [put, valueBytes] of cost.puts) {
+    if (!cost.addRow()) return;
+    if (put >= key && (rangeEnd === '\0' || put < rangeEnd)) visit(put, valueBytes);
+  }
 }

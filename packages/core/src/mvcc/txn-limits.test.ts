@@ -6,7 +6,7 @@ import { applyNext, compare, deleteRange, put, range, rangeRequest, txn } from '
 import type { TxnRequest } from './kv-types.ts';
 import { defaultTxnLimits } from './txn-limits.ts';
 
-const limits = { maxRows: 10, maxReplyBytes: 1_000 };
+const limits = { maxRows: 10, maxReplyBytes: 1_000, maxComparedBytes: 1_000 };
 
 /** Keys k0 to k5 with values of ten bytes. */
 function machine(...first: Command[]): StateMachine {
@@ -81,6 +81,41 @@ describe('a transaction within limits', () => {
     }
   });
 
+  it('counts what its own puts add to what it looks at and answers', () => {
+    const puts = [put('k6', 'ten bytes.'), put('k7', 'ten bytes.'), put('x', 'y'.repeat(600))];
+    const state = limited();
+    expect(answer(state, { success: [...puts, range('k', 'l')] })).toMatchObject({ kind: 'txn' });
+    for (const success of [
+      // Six keys of before and three puts that are looked at, twice.
+      [put('l', ''), put('m', ''), put('n', ''), range('k', 'l'), range('m', 'n')],
+      [put('l', 'y'.repeat(600)), range('l'), range('l')],
+      [put('l', 'y'.repeat(600)), range('l', 'm'), range('l', 'm')],
+      [put('l', 'y'.repeat(600)), txn({ success: [range('l')] }), range('l')],
+    ]) {
+      expect(answer(limited(), { success })).toEqual(tooLarge);
+    }
+    // At a revision of before they are not there.
+    const before = range('l', 'm', { revision: 3 });
+    expect(answer(limited(), { success: [put('l', 'y'.repeat(600)), before, before, before] })).toMatchObject({
+      kind: 'txn',
+    });
+  });
+
+  it('compares so many bytes of values and no more', () => {
+    const sorted = range('k', 'l', { sortTarget: 4, limit: 1, keysOnly: true });
+    // Six rows of ten bytes, each compared three times.
+    const tight = { maxRows: 1_000, maxReplyBytes: 1_000, maxComparedBytes: 360 };
+    const start = (): StateMachine => machine({ kind: 'setTxnLimits', limits: tight });
+    expect(answer(start(), { success: [sorted, sorted, put('x', '')] })).toMatchObject({ kind: 'txn' });
+    expect(answer(start(), { success: [sorted, sorted, sorted, put('x', '')] })).toEqual(tooLarge);
+    const byKey = range('k', 'l', { sortTarget: 3, sortOrder: 2, limit: 1 });
+    expect(answer(start(), { success: [byKey, byKey, byKey, put('x', '')] })).toMatchObject({ kind: 'txn' });
+    const compares = (count: number): TxnRequest['compare'] =>
+      Array.from({ length: count }, () => compare('k', { rangeEnd: 'l', target: 3, result: 3, value: 'ten bytes?' }));
+    expect(answer(start(), { compare: compares(6), success: [put('x', '')] })).toMatchObject({ kind: 'txn' });
+    expect(answer(start(), { compare: compares(7), success: [put('x', '')] })).toEqual(tooLarge);
+  });
+
   it('changes nothing when it is refused, and is refused alike when it only reads', () => {
     const state = limited();
     const before = state.currentRevision;
@@ -105,7 +140,7 @@ describe('a transaction within limits', () => {
 
   it('cannot be set free by limits that are none', () => {
     const state = limited();
-    applyNext(state, { kind: 'setTxnLimits', limits: { maxRows: 0, maxReplyBytes: 5 } });
+    applyNext(state, { kind: 'setTxnLimits', limits: { ...limits, maxRows: 0 } });
     expect(state.txnLimits).toEqual(limits);
   });
 

@@ -8,22 +8,37 @@ export interface TxnLimits {
   readonly maxRows: number;
   /** Bytes of keys and values in its answer. */
   readonly maxReplyBytes: number;
+  /** Bytes of values that its comparisons and its sorted ranges compare. */
+  readonly maxComparedBytes: number;
 }
 
 /**
- * 50,000 rows take some ten milliseconds, and 32 MiB as much to be written into a reply: see
+ * 50,000 rows take some ten milliseconds, 32 MiB as much to be written into a reply, and 16 MiB to be compared: see
  * docs/decisions/021-limits-of-a-transaction.md.
  */
-export const defaultTxnLimits: TxnLimits = Object.freeze({ maxRows: 50_000, maxReplyBytes: 32 * 1024 * 1024 });
+export const defaultTxnLimits: TxnLimits = Object.freeze({
+  maxRows: 50_000,
+  maxReplyBytes: 32 * 1024 * 1024,
+  maxComparedBytes: 16 * 1024 * 1024,
+});
 
 /** A log that began before there were limits. */
-export const noTxnLimits: TxnLimits = Object.freeze({ maxRows: Infinity, maxReplyBytes: Infinity });
+export const noTxnLimits: TxnLimits = Object.freeze({
+  maxRows: Infinity,
+  maxReplyBytes: Infinity,
+  maxComparedBytes: Infinity,
+});
+
+const noPuts: ReadonlyMap<string, number> = new Map();
 
 /** Counts what one transaction costs, against its limits. */
 export class TxnCost {
   readonly #limits: TxnLimits;
   #rows = 0;
   #bytes = 0;
+  #comparedBytes = 0;
+  /** The keys that ops before the one that is counted put, and the bytes of their values. */
+  #puts: Map<string, number> | undefined;
 
   constructor(limits: TxnLimits) {
     this.#limits = limits;
@@ -38,7 +53,8 @@ export class TxnCost {
   }
 
   get isExceeded(): boolean {
-    return this.#rows > this.#limits.maxRows || this.#bytes > this.#limits.maxReplyBytes;
+    const { maxRows, maxReplyBytes, maxComparedBytes } = this.#limits;
+    return this.#rows > maxRows || this.#bytes > maxReplyBytes || this.#comparedBytes > maxComparedBytes;
   }
 
   /** Counts one row. Returns whether another may be looked at. */
@@ -49,5 +65,20 @@ export class TxnCost {
 
   addReplyBytes(bytes: number): void {
     this.#bytes += bytes;
+  }
+
+  /** Returns whether more may be compared. */
+  addComparedBytes(bytes: number): boolean {
+    this.#comparedBytes += bytes;
+    return this.#comparedBytes <= this.#limits.maxComparedBytes;
+  }
+
+  addPut(key: string, valueBytes: number): void {
+    this.#puts ??= new Map();
+    this.#puts.set(key, valueBytes);
+  }
+
+  get puts(): ReadonlyMap<string, number> {
+    return this.#puts ?? noPuts;
   }
 }

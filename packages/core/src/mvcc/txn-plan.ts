@@ -1,6 +1,7 @@
 import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
 import { compareHolds } from './compare.ts';
+import { IntervalSet } from './interval-set.ts';
 import type { KeyValueStore } from './key-value-store.ts';
 import type {
   DeleteRangeRequest,
@@ -26,6 +27,9 @@ export interface TxnPlan {
   readonly ops: readonly PlannedOp[];
 }
 
+/** So much is compared in less than a millisecond. */
+const fewComparedBytes = 1024 * 1024;
+
 /** What of the transaction is to be carried out now; RequestTooLarge where that is more than the limits allow. */
 export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits): TxnPlan | CoreError {
   const cost = new TxnCost(limits);
@@ -33,11 +37,18 @@ export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits
   return checkCost(store, plan, cost) ?? plan;
 }
 
-/** The keys that a transaction would look at now; about `atMost` if they are more. */
+/** The keys that a transaction would look at now; `atMost` if they are more, or it compares many bytes. */
 export function countTxnRows(store: KeyValueStore, txn: TxnRequest, atMost: number): number {
-  const cost = new TxnCost({ maxRows: atMost, maxReplyBytes: Infinity });
+  const cost = new TxnCost({ maxRows: atMost, maxReplyBytes: Infinity, maxComparedBytes: fewComparedBytes });
   checkCost(store, choose(store, txn, cost), cost);
-  return cost.rows;
+  return cost.isExceeded ? atMost : cost.rows;
+}
+
+/** All operations of the transaction on whichever branch, nested ones too. */
+export function countOperations({ success, failure }: TxnRequest): number {
+  let count = 0;
+  for (const op of [...success, ...failure]) count += op.kind === 'txn' ? 1 + countOperations(op.txn) : 1;
+  return count;
 }
 
 /** Whether the transaction has a range, a delete or a comparison of more keys than the one that it names. */
@@ -84,7 +95,7 @@ export function planPuts(plan: TxnPlan): boolean {
 
 /** The first op, in order, that cannot be carried out. */
 export function checkPlan(store: KeyValueStore, leases: LeaseLinks, plan: TxnPlan): CoreError | undefined {
-  return checkOps(store, leases, plan, []);
+  return checkOps(store, leases, plan, new IntervalSet());
 }
 
 /**
@@ -94,7 +105,7 @@ function checkOps(
   store: KeyValueStore,
   leases: LeaseLinks,
   plan: TxnPlan,
-  deletes: DeleteRangeRequest[],
+  deletes: IntervalSet,
 ): CoreError | undefined {
   for (const op of plan.ops) {
     const error = checkOp(store, leases, op, deletes);
@@ -103,12 +114,7 @@ function checkOps(
   return undefined;
 }
 
-function checkOp(
-  store: KeyValueStore,
-  leases: LeaseLinks,
-  op: PlannedOp,
-  deletes: DeleteRangeRequest[],
-): CoreError | undefined {
+function checkOp(store: KeyValueStore, leases: LeaseLinks, op: PlannedOp, deletes: IntervalSet): CoreError | undefined {
   switch (op.kind) {
     case 'put':
       return checkKeptKey(store, op.put) ?? checkNotDeleted(deletes, op.put) ?? checkLease(leases, op.put);
@@ -119,7 +125,7 @@ function checkOp(
     case 'empty':
       return coreError('KeyNotFound');
     case 'deleteRange':
-      deletes.push(op.deleteRange);
+      addDelete(deletes, op.deleteRange);
       return undefined;
   }
 }
@@ -134,14 +140,16 @@ export function checkKeptKey(store: KeyValueStore, put: PutRequest): CoreError |
  * A delete without end may stand in front of the put of a key that it takes (etcd's check of duplicates lets that
  * pass, and etcd 3.4 then panics when the put keeps the value): there is nothing left to keep.
  */
-function checkNotDeleted(deletes: readonly DeleteRangeRequest[], put: PutRequest): CoreError | undefined {
-  if (!put.ignoreValue && !put.ignoreLease) return undefined;
-  return deletes.some((each) => takes(each, put.key)) ? coreError('KeyNotFound') : undefined;
+function checkNotDeleted(deletes: IntervalSet, put: PutRequest): CoreError | undefined {
+  const keeps = put.ignoreValue || put.ignoreLease;
+  return keeps && deletes.has(put.key) ? coreError('KeyNotFound') : undefined;
 }
 
-function takes({ key, rangeEnd }: DeleteRangeRequest, other: string): boolean {
-  if (rangeEnd === '') return other === key;
-  return other >= key && (rangeEnd === '\0' || other < rangeEnd);
+/** Behind every key, which has one byte in each char. */
+const behindAllKeys = '\u{100}';
+
+function addDelete(deletes: IntervalSet, { key, rangeEnd }: DeleteRangeRequest): void {
+  deletes.add(key, rangeEnd === '' ? `${key}\0` : rangeEnd === '\0' ? behindAllKeys : rangeEnd);
 }
 
 /** A put to a lease needs the lease. */

@@ -99,6 +99,7 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
   if (cluster.txnLimits === undefined) return;
   out.varint(cluster.txnLimits.maxRows);
   out.varint(cluster.txnLimits.maxReplyBytes);
+  out.varint(cluster.txnLimits.maxComparedBytes);
 }
 
 export function readCluster(input: ByteReader): ClusterRecord {
@@ -123,7 +124,9 @@ export function readCluster(input: ByteReader): ClusterRecord {
     oldestHash: input.uint32(),
   };
   // A snapshot of format 1 ends here: its log has set no limits.
-  if (!input.atEnd) cluster.txnLimits = { maxRows: input.varint(), maxReplyBytes: input.varint() };
+  if (!input.atEnd) {
+    cluster.txnLimits = { maxRows: input.varint(), maxReplyBytes: input.varint(), maxComparedBytes: input.varint() };
+  }
   return record;
 }
 

@@ -58,8 +58,12 @@ export function applyRemoveMember(state: State, id: bigint): CommandResponse {
 }
 
 /** Limits that are no limits would leave apply without a bound: such a command changes nothing. */
-export function applySetTxnLimits(state: State, { maxRows, maxReplyBytes }: TxnLimits): CommandResponse {
-  if (maxRows > 0 && maxReplyBytes > 0) state.cluster.txnLimits = { maxRows, maxReplyBytes };
+export function applySetTxnLimits(
+  state: State,
+  { maxRows, maxReplyBytes, maxComparedBytes }: TxnLimits,
+): CommandResponse {
+  const isLimit = maxRows > 0 && maxReplyBytes > 0 && maxComparedBytes > 0;
+  if (isLimit) state.cluster.txnLimits = { maxRows, maxReplyBytes, maxComparedBytes };
   return ok(state);
 }
 

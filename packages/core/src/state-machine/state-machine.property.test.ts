@@ -112,6 +112,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     const limits = fc.record({
       maxRows: fc.integer({ min: 1, max: 12 }),
       maxReplyBytes: fc.integer({ min: 1, max: 20 }),
+      maxComparedBytes: fc.integer({ min: 1, max: 30 }),
     });
     fc.assert(
       fc.property(history, fc.option(limits), fc.nat(40), (steps, limited, at) => {

@@ -45,7 +45,9 @@ export function describeCommand(command: Command): string {
     case 'registerMember':
       return `registerMember ${hex(command.id)} ${JSON.stringify(command.name)} at ${command.clientUrls.join(',')}`;
     case 'setTxnLimits':
-      return `setTxnLimits ${command.limits.maxRows} rows, ${command.limits.maxReplyBytes} bytes of a reply`;
+      return `setTxnLimits ${Object.entries(command.limits)
+        .map(([name, limit]) => `${name} ${limit}`)
+        .join(', ')}`;
     case 'alarm':
       return `alarm ${command.action} ${command.alarm} of member ${hex(command.memberId)}`;
   }

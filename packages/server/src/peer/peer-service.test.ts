@@ -226,7 +226,7 @@ describe('the leader', () => {
       { kind: 'expireLeases', leases: [{ id: 1n, renewIndex: 1 }] },
       { kind: 'checkpointLeases', leases: [] },
       { kind: 'renewLeases', ids: [1n] },
-      { kind: 'setTxnLimits', limits: { maxRows: 1, maxReplyBytes: 1 } },
+      { kind: 'setTxnLimits', limits: defaultTxnLimits },
     ];
     follower.say({ proposals: commands.map((command, at) => ({ sequence: BigInt(at), ...encodeCommand(command) })) });
     await vi.waitFor(() => expect(follower.refusals).toHaveLength(commands.length), patience);

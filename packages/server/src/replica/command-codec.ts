@@ -98,10 +98,11 @@ function encodePayload(command: Command): Buffer {
       return bytesOf(tenureLog.RegisterMemberSchema, { id, name, clientUrls: [...clientUrls] });
     }
     case 'setTxnLimits': {
-      const { maxRows, maxReplyBytes } = command.limits;
+      const { maxRows, maxReplyBytes, maxComparedBytes } = command.limits;
       return bytesOf(tenureLog.SetTxnLimitsSchema, {
         maxRows: BigInt(maxRows),
         maxReplyBytes: BigInt(maxReplyBytes),
+        maxComparedBytes: BigInt(maxComparedBytes),
       });
     }
     case 'alarm':
@@ -168,8 +169,15 @@ const decoders: Readonly<Record<number, Decode>> = {
     return { kind: 'registerMember', id, name, clientUrls };
   },
   [kinds.setTxnLimits]: (payload) => {
-    const { maxRows, maxReplyBytes } = decodeMessage(tenureLog.SetTxnLimitsSchema, payload);
-    return { kind: 'setTxnLimits', limits: { maxRows: Number(maxRows), maxReplyBytes: Number(maxReplyBytes) } };
+    const { maxRows, maxReplyBytes, maxComparedBytes } = decodeMessage(tenureLog.SetTxnLimitsSchema, payload);
+    return {
+      kind: 'setTxnLimits',
+      limits: {
+        maxRows: Number(maxRows),
+        maxReplyBytes: Number(maxReplyBytes),
+        maxComparedBytes: Number(maxComparedBytes),
+      },
+    };
   },
   [kinds.alarm]: (payload) => {
     const { action, memberId, alarm } = decodeMessage(tenureLog.AlarmSchema, payload);

@@ -1,4 +1,4 @@
-import type { Command, CommandResponse } from '@tenure/core';
+import { countOperations, type Command, type CommandResponse } from '@tenure/core';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../engines/log-engine.ts';
 import { encodeCommand } from './command-codec.ts';
@@ -29,9 +29,9 @@ function travelsAlone(command: Command): boolean {
   return command.kind === 'checkpointLeases' || command.kind === 'claim' || command.kind === 'resign';
 }
 
-/** How many writes a command may come to, as far as it says so itself; what is nested counts as one. */
+/** How many writes a command may come to, as far as it says so itself. */
 function operationsOf(command: Command): number {
-  return command.kind === 'txn' ? 1 + Math.max(command.txn.success.length, command.txn.failure.length) : 1;
+  return command.kind === 'txn' ? 1 + countOperations(command.txn) : 1;
 }
 
 interface Proposal {
