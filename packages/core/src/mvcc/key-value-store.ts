@@ -182,14 +182,6 @@ export class KeyValueStore {
     return this.#scrubber.pin(revision);
   }
 
-  pauseScrub(): void {
-    this.#scrubber.pause();
-  }
-
-  resumeScrub(): void {
-    this.#scrubber.resume();
-  }
-
   #write(found: KeyEntry | undefined, version: KeyValue, previous: KeyValue | undefined): KeyEntry {
     const bytes = versionBytes(version);
     this.#heldBytes += bytes;

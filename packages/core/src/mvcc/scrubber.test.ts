@@ -19,12 +19,13 @@ describe('scrubbing', () => {
     expect(state.scrub(100)).toBe(false);
   });
 
-  it('rests while a snapshot is written, and only that long', () => {
+  it('leaves what a snapshot needs while that is written, and only that long', () => {
     const state = new StateMachine();
-    applyNext(state, put('a', '1'), put('a', '2'), { kind: 'compact', revision: 3 });
+    applyNext(state, put('a', '1'), put('a', '2'));
     const full = state.sizeBytes;
     const first = state.snapshot();
     const second = state.snapshot();
+    applyNext(state, { kind: 'compact', revision: 3 });
     expect(state.scrub(1000)).toBe(false);
     for (const chunk of first) expect(chunk).toBeDefined();
     expect(state.scrub(1000)).toBe(false);
@@ -34,6 +35,38 @@ describe('scrubbing', () => {
     second.return();
     state.scrub(1000);
     expect(state.sizeBytes).toBeLessThan(full);
+  });
+
+  it('leaves each revision from the oldest held one on, of a history that was compacted before', () => {
+    const state = new StateMachine();
+    for (let i = 0; i < 10; i++) applyNext(state, put('a', `${i}`), put('b', `${i}`), deleteRange('b'));
+    for (let revision = 2; revision < 14; revision += 2) {
+      applyNext(state, { kind: 'compact', revision });
+      const expected = [...state.snapshot()];
+      const snapshot = state.snapshot();
+      const chunks = [snapshot.next().value];
+      applyNext(state, put('a', 'later'), { kind: 'compact', revision: revision + 1 });
+      while (state.scrub(1));
+      expect([...chunks, ...snapshot]).toEqual(expected);
+      while (state.scrub(1));
+      expect(state.isScrubbed).toBe(true);
+    }
+  });
+
+  it('goes on however snapshots overlap: each keeps only what was there when it began', () => {
+    const state = new StateMachine();
+    let snapshot = state.snapshot();
+    for (let round = 0; round < 50; round++) {
+      for (let i = 0; i < 20; i++) applyNext(state, put('a', 'x'.repeat(100)));
+      applyNext(state, { kind: 'compact', revision: state.currentRevision });
+      const next = state.snapshot();
+      for (const chunk of snapshot) expect(chunk).toBeDefined();
+      snapshot = next;
+      while (state.scrub(10));
+      expect(state.isScrubbed).toBe(true);
+      expect(state.sizeBytes).toBe(state.sizeInUseBytes);
+    }
+    snapshot.return();
   });
 
   it('leaves what a read in slices needs, and takes what lies below, however such reads overlap', () => {

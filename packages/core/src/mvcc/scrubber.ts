@@ -21,8 +21,7 @@ export class Scrubber {
   #target = -1;
   /** The compact revision up to which everything has been done. */
   #done = -1;
-  #pauses = 0;
-  /** How many read at each revision. */
+  /** How many read from each revision on. */
   readonly #pins = new Map<number, number>();
   #freedBytes = 0;
 
@@ -32,18 +31,17 @@ export class Scrubber {
     this.#revision = log.firstHeldRevision;
   }
 
-  /** Looks at up to `maxSteps` changes. Returns whether there is more to do now; while paused there is not. */
+  /** Looks at up to `maxSteps` changes. Returns whether there is more to do now. */
   run(maxSteps: number): boolean {
-    if (this.#pauses > 0) return false;
     for (let step = 0; step < maxSteps; step++) {
       if (!this.#step()) return false;
     }
     return this.#done < this.#scrubbable();
   }
 
-  /** Whether what is left to do waits for a pause or a pin to end. */
+  /** Whether what is left to do waits for a pin to end. */
   get isPaused(): boolean {
-    return this.#pauses > 0 || this.#scrubbable() < this.#log.compactRevision;
+    return this.#scrubbable() < this.#log.compactRevision;
   }
 
   /** Whether all that was compacted has been freed. */
@@ -52,8 +50,9 @@ export class Scrubber {
   }
 
   /**
-   * Keeps what a read at `revision`, which is not compacted yet, needs, until the function that it returns is called.
-   * What was compacted below it is scrubbed meanwhile, so that reads that overlap for ever hold up nothing for ever.
+   * Keeps what a read at `revision`, which is not compacted yet, or at a later one needs, and the history from there
+   * on, until the function that it returns is called. What was compacted below it is scrubbed meanwhile, so that reads
+   * that overlap for ever hold up nothing for ever.
    */
   pin(revision: number): () => void {
     this.#pins.set(revision, (this.#pins.get(revision) ?? 0) + 1);
@@ -65,15 +64,6 @@ export class Scrubber {
       if (others === 0) this.#pins.delete(revision);
       else this.#pins.set(revision, others);
     };
-  }
-
-  /** Pauses count: each needs its own resume. */
-  pause(): void {
-    this.#pauses++;
-  }
-
-  resume(): void {
-    this.#pauses--;
   }
 
   takeFreedBytes(): number {

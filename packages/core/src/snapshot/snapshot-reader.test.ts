@@ -112,6 +112,25 @@ describe('a restored state', () => {
   });
 });
 
+describe('a snapshot in steps', () => {
+  it('is the same where keys go between the steps that were deleted before it', () => {
+    const state = new StateMachine();
+    const names = Array.from({ length: 5_000 }, (_, i) => `key ${i}`);
+    for (const name of names) applyNext(state, put(name, 'v'));
+    for (const [i, name] of names.entries()) if (i % 5 !== 0) applyNext(state, deleteRange(name));
+    applyNext(state, put('last', ''), { kind: 'compact', revision: state.currentRevision + 1 });
+    const expected = bytesOf(state);
+    const chunks: Uint8Array[] = [];
+    for (const chunk of state.snapshotForEngine()) {
+      chunks.push(chunk);
+      state.scrub(2_000);
+    }
+    expect(state.isScrubbed).toBe(true);
+    expect(state.sizeBytes).toBe(state.sizeInUseBytes);
+    expect(join(chunks)).toEqual(expected);
+  });
+});
+
 describe('a damaged snapshot', () => {
   it('is refused wherever a byte of it is another', () => {
     const bytes = bytesOf(sample());

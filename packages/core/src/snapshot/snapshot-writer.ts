@@ -26,8 +26,9 @@ const nothing = new Uint8Array(0);
 /**
  * Writes the state as it is when the writer is made, however it changes between the steps. A step is short (a block
  * or less), so that the event loop can run between them, and yields a chunk of at most 64 KiB; an empty one when a
- * step found nothing to write. Physical compaction rests until the writer is done: whoever stops early must call
- * `return`, as `for of` does.
+ * step found nothing to write. What a compaction hides meanwhile is not freed until the writer is done: whoever stops
+ * early must call `return`, as `for of` does. What was compacted before is freed, and is not in the snapshot either, so
+ * that snapshots that overlap for ever hold up nothing for ever.
  */
 export class SnapshotWriter implements IterableIterator<Uint8Array> {
   readonly #store: KeyValueStore;
@@ -35,6 +36,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   readonly #cluster: ClusterRecord;
   readonly #oldest: number;
   readonly #currentHash: number;
+  readonly #unpin: () => void;
   readonly #blocks = new BlockWriter();
   readonly #steps: Generator<Uint8Array, undefined>;
   #finished = false;
@@ -56,7 +58,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
       oldestHash: store.log.hashAt(this.#oldest),
     };
     this.#currentHash = store.log.hashAt(store.currentRevision);
-    store.pauseScrub();
+    this.#unpin = store.pin(this.#oldest);
     this.#steps = this.#run();
   }
 
@@ -89,7 +91,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   #finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#store.resumeScrub();
+    this.#unpin();
   }
 
   *#run(): Generator<Uint8Array, undefined> {
@@ -119,8 +121,8 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   }
 
   /**
-   * Keys that are added meanwhile have nothing to write here, and none goes away while the scrubber rests; so it is
-   * enough to go on behind the last key.
+   * Keys that are added meanwhile have nothing to write here, nor has one that goes away: it was deleted before the
+   * oldest held revision. So it is enough to go on behind the last key, whether that is still there or not.
    */
   *#runBase(): Generator<Uint8Array, undefined> {
     let after: string | undefined;

@@ -280,8 +280,8 @@ export class StateMachine {
 
   /**
    * Frees, in up to `maxSteps` small steps, what compactions have hidden. Returns whether there is more to do now.
-   * While a snapshot is being taken nothing is freed, and there is nothing to do: see `isScrubPaused`. Never changes
-   * an answer; may be called at any time between entries.
+   * What was compacted since a snapshot or a read began that is not done stays: see `isScrubPaused`. Never changes an
+   * answer; may be called at any time between entries.
    */
   scrub(maxSteps: number): boolean {
     return this.#state.store.scrub(maxSteps);
@@ -298,9 +298,9 @@ export class StateMachine {
   }
 
   /**
-   * A snapshot of the state as it is now, to be taken chunk by chunk while entries are applied. Scrubbing rests until
-   * it is done: take all chunks, or call `return`. Whoever may be a client may read it: the secret of the cluster is
-   * left out, and a hash of it tells nothing of the secret either.
+   * A snapshot of the state as it is now, to be taken chunk by chunk while entries are applied. What it needs is not
+   * scrubbed until it is done: take all chunks, or call `return`. Whoever may be a client may read it: the secret of
+   * the cluster is left out, and a hash of it tells nothing of the secret either.
    */
   snapshot(): SnapshotWriter {
     return new SnapshotWriter(this.#state, { withSecret: false });

@@ -32,6 +32,9 @@ describe('a snapshot for a client', () => {
     const { state, service } = createService();
     vi.stubEnv('TMPDIR', '/there/is/no/such/folder');
     await expect(service.snapshot(() => Promise.resolve())).rejects.toThrow('ENOENT');
+    const put = { key: 'a', value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+    const commands = [{ kind: 'put', put } as const, { kind: 'compact', revision: 2 } as const];
+    state.apply({ index: 1, epoch: 0, timeMs: 0, commands });
     expect(state.isScrubPaused).toBe(false);
   });
 

@@ -147,7 +147,7 @@ export class MaintenanceService {
     const head = { format: 1, position, revision, clusterId: String(identity.clusterId), tenureVersion } as const;
     const header = headerMessage(identity, revision, state.epoch);
     const steps = state.snapshot();
-    // Scrubbing rests until the state has been written out; where that never began, nobody else would end it.
+    // What the snapshot needs is kept until it is written out; where that never began, nobody else would end it.
     const spool = await SnapshotSpool.fill(writeSnapshotFile(head, inSlices(steps))).finally(() => steps.return());
     try {
       // As in etcd, the hash at the end does not count as content.

@@ -7,8 +7,8 @@ const pieceBytes = 32 * 1024;
 
 /**
  * A snapshot on its way to a client lies in a file first. So its size is known before the first byte leaves, and a
- * client that reads slowly, or not at all, holds up a file and not the state: compaction rests while the state is
- * being written out.
+ * client that reads slowly, or not at all, holds up a file and not the state: what is compacted while the state is
+ * being written out is freed only then.
  */
 export class SnapshotSpool {
   readonly #file: FileHandle;

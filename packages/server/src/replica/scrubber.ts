@@ -3,7 +3,7 @@ import type { StateMachine } from '@tenure/core';
 /** A slice of scrubbing looks at this many keys, which takes about a millisecond. */
 const sliceSteps = 2_000;
 
-/** While a snapshot is taken, or a long range read, it is looked this often whether it is done. */
+/** Where a snapshot or a long range needs what was compacted, it is looked this often whether it is done. */
 const pauseLookMs = 100;
 
 /**
