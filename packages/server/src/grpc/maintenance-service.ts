@@ -7,8 +7,11 @@ import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
+import { SharedHash } from './shared-hash.ts';
 import { SnapshotSpool } from './snapshot-spool.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
+import { callIsOver } from './transport/grpc-status.ts';
+import type { Call } from './transport/transport.ts';
 
 export interface MaintenanceServiceOptions {
   readonly replica: ReplicaAccess;
@@ -40,10 +43,12 @@ interface AlarmItem {
 /** etcd's Maintenance service. */
 export class MaintenanceService {
   readonly #options: MaintenanceServiceOptions;
+  readonly #hash: SharedHash;
   #snapshots = 0;
 
   constructor(options: MaintenanceServiceOptions) {
     this.#options = options;
+    this.#hash = new SharedHash(options.replica.state);
   }
 
   status(): Buffer {
@@ -78,12 +83,11 @@ export class MaintenanceService {
     });
   }
 
-  /** The hash is that of a snapshot, which is taken in slices: it is of the state at the call, as the header is. */
-  async hash(): Promise<Buffer> {
-    const header = this.#header();
-    const steps = this.#options.replica.state.snapshot();
-    for await (const chunk of inSlices(steps)) void chunk;
-    return encodeFramed(etcdserverpb.HashResponseSchema, { header, hash: steps.check });
+  /** The hash is that of a snapshot, of the state that the header names. */
+  async hash({ signal }: Pick<Call, 'signal'>): Promise<Buffer> {
+    const { hash, revision, epoch } = await this.#hash.next(signal);
+    const header = headerMessage(this.#options.identity, revision, epoch);
+    return encodeFramed(etcdserverpb.HashResponseSchema, { header, hash });
   }
 
   hashKv(request: Buffer): Buffer {
@@ -129,18 +133,18 @@ export class MaintenanceService {
         );
   }
 
-  /** Streams the state as it is now, while entries go on being applied. */
-  async snapshot(send: (framed: Buffer) => Promise<void>): Promise<void> {
+  /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
+  async snapshot({ signal }: Pick<Call, 'signal'>, send: (framed: Buffer) => Promise<void>): Promise<void> {
     if (this.#snapshots >= maxSnapshots) throw statusNamed('TooManyRequests');
     this.#snapshots += 1;
     try {
-      await this.#sendSnapshot(send);
+      await this.#sendSnapshot(signal, send);
     } finally {
       this.#snapshots -= 1;
     }
   }
 
-  async #sendSnapshot(send: (framed: Buffer) => Promise<void>): Promise<void> {
+  async #sendSnapshot(signal: AbortSignal, send: (framed: Buffer) => Promise<void>): Promise<void> {
     const { replica, identity } = this.#options;
     const { state, position } = replica;
     const revision = state.currentRevision;
@@ -148,7 +152,8 @@ export class MaintenanceService {
     const header = headerMessage(identity, revision, state.epoch);
     const steps = state.snapshot();
     // What the snapshot needs is kept until it is written out; where that never began, nobody else would end it.
-    const spool = await SnapshotSpool.fill(writeSnapshotFile(head, inSlices(steps))).finally(() => steps.return());
+    const file = writeSnapshotFile(head, inSlices(steps, signal));
+    const spool = await SnapshotSpool.fill(file).finally(() => steps.return());
     try {
       // As in etcd, the hash at the end does not count as content.
       let left = spool.sizeBytes - snapshotHashBytes;
@@ -182,8 +187,9 @@ function typeOf(alarm: AlarmKind): etcdserverpb.AlarmType {
   return alarm === 'nospace' ? etcdserverpb.AlarmType.NOSPACE : etcdserverpb.AlarmType.CORRUPT;
 }
 
-async function* inSlices(steps: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for (const chunk of steps) {
+    if (signal.aborted) throw callIsOver();
     yield chunk;
     await breathe();
   }

@@ -60,9 +60,9 @@ export function createRoutes(
     ['/etcdserverpb.Maintenance/Alarm', unary((request) => maintenance.alarm(request))],
     ['/etcdserverpb.Maintenance/Status', unary(() => maintenance.status())],
     ['/etcdserverpb.Maintenance/Defragment', unary(() => maintenance.defragment())],
-    ['/etcdserverpb.Maintenance/Hash', unary(() => maintenance.hash())],
+    ['/etcdserverpb.Maintenance/Hash', unary((_request, call) => maintenance.hash(call))],
     ['/etcdserverpb.Maintenance/HashKV', unary((request) => maintenance.hashKv(request))],
-    ['/etcdserverpb.Maintenance/Snapshot', serverStream((_request, _call, send) => maintenance.snapshot(send))],
+    ['/etcdserverpb.Maintenance/Snapshot', serverStream((_request, call, send) => maintenance.snapshot(call, send))],
     ['/grpc.health.v1.Health/Check', unary((request) => health.check(request))],
     ['/grpc.health.v1.Health/Watch', serverStream((request, call, send) => health.watch(request, call, send))],
   ];
@@ -74,11 +74,11 @@ export function createRoutes(
  * Gives errors of the core, the log and the codecs their gRPC form; what remains is a defect, which the transport
  * reports.
  */
-function unary(handle: (request: Buffer) => Reply | Promise<Reply>): MethodHandler {
-  const wrapped: UnaryHandler = (request) => {
+function unary(handle: UnaryHandler): MethodHandler {
+  const wrapped: UnaryHandler = (request, call) => {
     let answer: Reply | Promise<Reply>;
     try {
-      answer = handle(request);
+      answer = handle(request, call);
     } catch (error) {
       throw statusOf(error) ?? error;
     }

@@ -30,3 +30,8 @@ export class GrpcStatus extends Error {
     this.code = code;
   }
 }
+
+/** For handlers whose client has left, so that nobody reads it. */
+export function callIsOver(): GrpcStatus {
+  return new GrpcStatus(GrpcCode.cancelled, 'the call is over');
+}

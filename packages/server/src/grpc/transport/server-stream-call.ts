@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Connection } from './connection.ts';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
+import { callIsOver, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
 import { SingleRequestCall } from './single-request-call.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
@@ -94,10 +94,6 @@ export class ServerStreamCall extends SingleRequestCall {
     this.#waiting = undefined;
     waiting?.reject(callIsOver());
   }
-}
-
-function callIsOver(): GrpcStatus {
-  return new GrpcStatus(GrpcCode.cancelled, 'the call is over');
 }
 
 function waitingSend(): WaitingSend {
