@@ -1,10 +1,19 @@
 import * as grpc from '@grpc/grpc-js';
-import { decodeMessage, encodeFramed, encodePutRequest, etcdserverpb, frameHeadroomBytes } from '@tenure/protocol';
+import {
+  decodeMessage,
+  encodeFramed,
+  encodePutRequest,
+  encodeTxnRequest,
+  etcdserverpb,
+  frameHeadroomBytes,
+} from '@tenure/protocol';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parseServerConfig } from './config/parse-server-config.ts';
 import { type RunningServer, serve } from './server.ts';
 
 const quotaBytes = 2 * 1024 * 1024;
+/** So that a full server has few revisions: history is compacted by half of them in a second. */
+const keysAtOnce = 3_000;
 const patience = { timeout: 20_000, interval: 100 };
 let server: RunningServer | undefined;
 let client: grpc.Client | undefined;
@@ -14,7 +23,14 @@ afterEach(async () => {
 });
 
 async function start(): Promise<void> {
-  const argv = ['--engine', 'memory', '--listen-client-urls', 'http://127.0.0.1:0'];
+  const argv = [
+    '--engine',
+    'memory',
+    '--listen-client-urls',
+    'http://127.0.0.1:0',
+    '--max-txn-ops',
+    String(keysAtOnce),
+  ];
   const outcome = parseServerConfig({ argv: [...argv, '--quota-backend-bytes', String(quotaBytes)], env: {} });
   if (outcome.kind !== 'config') throw new Error(JSON.stringify(outcome));
   server = await serve(outcome.config, { stderr: { write: () => undefined } });
@@ -42,9 +58,10 @@ async function alarms(): Promise<number> {
   return decodeMessage(etcdserverpb.AlarmResponseSchema, reply).alarms.length;
 }
 
+const full = { details: 'etcdserver: mvcc: database space exceeded' };
+
 /** Writes over one key, faster than anybody looks, until the server takes no more. */
 async function fill(): Promise<void> {
-  const full = { details: 'etcdserver: mvcc: database space exceeded' };
   await expect(
     (async () => {
       for (;;) await put('k', 64 * 1024);
@@ -58,4 +75,42 @@ test('a server that was filled up takes writes again by itself', async () => {
   await fill();
   await vi.waitFor(() => put('k', 64 * 1024), patience);
   expect(await alarms()).toBe(0);
+});
+
+/** Writes keys without values until the server takes no more. */
+async function fillWithKeys(lease: bigint): Promise<void> {
+  const flags = { prevKv: false, ignoreValue: false, ignoreLease: false };
+  await expect(
+    (async () => {
+      for (let first = 0; ; first += keysAtOnce) {
+        const keys = Array.from({ length: keysAtOnce }, (_, at) => `lock/${first + at}`);
+        const success = keys.map((key) => ({ kind: 'put' as const, put: { key, value: '', lease, ...flags } }));
+        await call('/etcdserverpb.KV/Txn', encodeTxnRequest({ compare: [], success, failure: [] }));
+      }
+    })(),
+  ).rejects.toMatchObject(full);
+}
+
+const everything = Buffer.from([0]);
+const lease = 7n;
+const deleteAll = encodeFramed(etcdserverpb.DeleteRangeRequestSchema, { key: everything, rangeEnd: everything });
+const revoke = encodeFramed(etcdserverpb.LeaseRevokeRequestSchema, { ID: lease });
+
+// A deletion takes nearly as much as a key without a value, and those at the compact revision are kept.
+test.each([
+  ['a deletion of all keys', 2, 0n, '/etcdserverpb.KV/DeleteRange', deleteAll],
+  ['the end of the lease that holds all keys', 1, lease, '/etcdserverpb.Lease/LeaseRevoke', revoke],
+])('a full server takes writes again by itself after %s', async (_what, rounds, holder, path, request) => {
+  await start();
+  const grant = encodeFramed(etcdserverpb.LeaseGrantRequestSchema, { ID: lease, TTL: 3600n });
+  // The second round finds what the first one left.
+  for (let round = 0; round < rounds; round += 1) {
+    if (holder !== 0n) await call('/etcdserverpb.Lease/LeaseGrant', grant);
+    await fillWithKeys(holder);
+    await call(path, request);
+    await vi.waitFor(() => put('k', 64 * 1024), patience);
+    // Not for one write only: the next ones find space too.
+    for (let write = 0; write < 4; write += 1) await put('k', 64 * 1024);
+    expect(await alarms()).toBe(0);
+  }
 });

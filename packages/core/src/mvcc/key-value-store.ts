@@ -84,6 +84,11 @@ export class KeyValueStore {
     return this.#liveBytes;
   }
 
+  /** See Scrubber.lastDeletionsBytes. */
+  get lastDeletionsBytes(): number {
+    return this.#scrubber.lastDeletionsBytes;
+  }
+
   /** How many keys exist. */
   get liveCount(): number {
     return this.#liveCount;

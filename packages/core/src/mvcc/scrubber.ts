@@ -24,6 +24,8 @@ export class Scrubber {
   /** How many read from each revision on. */
   readonly #pins = new Map<number, number>();
   #freedBytes = 0;
+  /** Of the deletions at `#done`. */
+  #lastDeletionsBytes = 0;
 
   constructor(index: KeyIndex, log: RevisionLog) {
     this.#index = index;
@@ -47,6 +49,14 @@ export class Scrubber {
   /** Whether all that was compacted has been freed. */
   get isDone(): boolean {
     return this.#done >= this.#log.compactRevision;
+  }
+
+  /**
+   * What the deletions take that are kept for watches at the compact revision. Only the next compaction frees them, and
+   * that needs a newer revision.
+   */
+  get lastDeletionsBytes(): number {
+    return this.#lastDeletionsBytes;
   }
 
   /**
@@ -89,7 +99,10 @@ export class Scrubber {
     }
     const change = this.#log.changeAt(this.#revision, this.#position++);
     const entry = this.#index.get(change.key);
-    if (entry !== undefined) this.#trim(entry, target);
+    if (entry === undefined) return true;
+    this.#trim(entry, target);
+    const isLastDeletion = this.#revision === target && isTombstone(change) && entry.versionAt(target) === change;
+    if (isLastDeletion) this.#lastDeletionsBytes += versionBytes(change);
     return true;
   }
 
@@ -117,14 +130,20 @@ export class Scrubber {
       if (drop > 0) this.#drop(entry, older, drop);
     }
     if (entry.older === undefined && isGarbage(entry.head, compactRevision)) {
-      this.#freedBytes += versionBytes(entry.head);
+      this.#free(entry.head);
       this.#index.remove(entry.head.key);
     }
   }
 
   #drop(entry: KeyEntry, older: readonly KeyValue[], count: number): void {
-    for (let i = 0; i < count; i++) this.#freedBytes += versionBytes(older[i]!);
+    for (let i = 0; i < count; i++) this.#free(older[i]!);
     entry.older = count === older.length ? undefined : older.slice(count);
+  }
+
+  #free(version: KeyValue): void {
+    const bytes = versionBytes(version);
+    this.#freedBytes += bytes;
+    if (isTombstone(version) && version.modRevision === this.#done) this.#lastDeletionsBytes -= bytes;
   }
 }
 

@@ -195,6 +195,10 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
         expectSame(copy, model, requests);
         expect(copy.sizeBytes).toBe(machine.sizeBytes);
         expect(copy.sizeInUseBytes).toBe(machine.sizeInUseBytes);
+        expect(copy.sizeForQuotaBytes).toBe(machine.sizeForQuotaBytes);
+        // Whoever compacts everything has as much space as what lives leaves.
+        if (copy.compactRevision === copy.currentRevision) expect(copy.sizeForQuotaBytes).toBe(copy.sizeInUseBytes);
+        expect(copy.sizeForQuotaBytes).toBeGreaterThanOrEqual(copy.sizeInUseBytes);
       }),
       { numRuns: histories },
     );

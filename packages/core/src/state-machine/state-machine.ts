@@ -265,15 +265,20 @@ export class StateMachine {
     return this.#state.leases.deadlineOf(lease);
   }
 
-  /**
-   * An estimate of the memory that keys and leases take, with what a compaction has not freed yet: what a quota
-   * bounds.
-   */
+  /** An estimate of the memory that keys and leases take, with what a compaction has not freed yet. */
   get sizeBytes(): number {
     return this.#state.store.heldBytes + this.#state.leases.bytes;
   }
 
-  /** The part of it that a compaction of all past revisions would leave. */
+  /**
+   * What a quota bounds: all but the deletions at the compact revision. Nothing frees these before something is
+   * written, so a quota that counted them could forbid that for ever. They take less than what they have deleted took.
+   */
+  get sizeForQuotaBytes(): number {
+    return this.sizeBytes - this.#state.store.lastDeletionsBytes;
+  }
+
+  /** The part of `sizeBytes` that a compaction of all past revisions would leave. */
   get sizeInUseBytes(): number {
     return this.#state.store.liveBytes + this.#state.leases.bytes;
   }

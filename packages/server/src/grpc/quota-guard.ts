@@ -51,7 +51,7 @@ export class QuotaGuard {
   admit(requestBytes: number): Promise<never> | undefined {
     const state: StateMachine = this.#replica.state;
     if (state.alarms.some(({ alarm }) => alarm === 'nospace')) return this.#refuse();
-    if (state.sizeBytes + requestBytes <= this.#quotaBytes) return undefined;
+    if (state.sizeForQuotaBytes + requestBytes <= this.#quotaBytes) return undefined;
     this.#raising ??= this.#raise().finally(() => (this.#raising = undefined));
     return this.#raising.then(() => this.#refuse());
   }

@@ -3,7 +3,7 @@ import type { Alarm, Command, CommandResponse } from '@tenure/core';
 export interface SpaceKeeperOptions {
   readonly memberId: bigint;
   readonly quotaBytes: number;
-  readonly state: () => { readonly sizeBytes: number; readonly alarms: readonly Alarm[] };
+  readonly state: () => { readonly sizeForQuotaBytes: number; readonly alarms: readonly Alarm[] };
   /** Whether this server's quota has raised the alarm in its name. Asked at each look, and when one has ended. */
   readonly isRaisedHere: () => boolean;
   /** Whether this server speaks for another one: while it leads, for a member that it does not hear. */
@@ -36,9 +36,9 @@ export class SpaceKeeper {
 
   #look(): void {
     const { state, quotaBytes, isRaisedHere, propose } = this.#options;
-    const { sizeBytes, alarms } = state();
+    const { sizeForQuotaBytes, alarms } = state();
     isRaisedHere();
-    if (this.#isAsking || alarms.length === 0 || sizeBytes > quotaBytes * endOfAlarmShare) return;
+    if (this.#isAsking || alarms.length === 0 || sizeForQuotaBytes > quotaBytes * endOfAlarmShare) return;
     const ended = alarms.find((alarm) => alarm.alarm === 'nospace' && this.#mayEnd(alarm));
     if (ended === undefined) return;
     this.#isAsking = true;
