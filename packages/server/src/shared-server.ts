@@ -393,6 +393,6 @@ export class SharedServer implements RunningServer {
 async function answerLocally(door: FrontDoor | undefined, path: string, request: Buffer): Promise<Buffer> {
   const handler = leaderOnlyPaths.has(path) ? door?.routes.get(path) : undefined;
   if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
-  const call = { path, metadata: {}, deadlineMs: Infinity, signal: new AbortController().signal };
+  const call = { path, metadata: {}, deadlineMs: Infinity, client: {}, signal: new AbortController().signal };
   return builtReply(await handler.handle(request, call));
 }

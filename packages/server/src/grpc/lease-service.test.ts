@@ -22,6 +22,7 @@ class RenewalStream {
       path: '/etcdserverpb.Lease/LeaseKeepAlive',
       metadata: {},
       deadlineMs: Infinity,
+      client: this,
       signal: new AbortController().signal,
       bufferedBytes: 0,
       maxReceiveBytes: Infinity,

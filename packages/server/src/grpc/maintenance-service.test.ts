@@ -3,6 +3,7 @@ import { decodeMessage, etcdserverpb, frameHeadroomBytes, responseHeaderPrefix }
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MaintenanceService } from './maintenance-service.ts';
 import { deferred } from './transport/testing/test-server.ts';
+import type { Call } from './transport/transport.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -35,7 +36,10 @@ function errorOf(answer: Promise<unknown>): Promise<unknown> {
   );
 }
 
-const openCall = { signal: new AbortController().signal };
+/** A call on a connection of its own. */
+function openCall(): Pick<Call, 'signal' | 'client'> {
+  return { signal: new AbortController().signal, client: {} };
+}
 
 function apply(state: StateMachine, ...commands: Command[]): void {
   state.apply({ index: state.appliedIndex + 1, epoch: state.epoch, timeMs: 0, commands });
@@ -59,7 +63,7 @@ describe('a hash', () => {
     apply(state, put('a'));
     const steps = state.snapshot();
     for (const chunk of steps) void chunk;
-    const answer = service.hash(openCall);
+    const answer = service.hash(openCall());
     apply(state, put('b'));
     const { header, hash } = decodeMessage(
       etcdserverpb.HashResponseSchema,
@@ -88,7 +92,7 @@ describe('a snapshot for a client', () => {
     for (let key = 0; key < 20_000; key += 1) apply(state, put(`key ${key}`));
     const begun = vi.spyOn(state, 'snapshot');
     const client = new AbortController();
-    const left = errorOf(service.snapshot(client, () => Promise.resolve()));
+    const left = errorOf(service.snapshot({ signal: client.signal, client }, () => Promise.resolve()));
     const steps = vi.spyOn(begun.mock.results[0]!.value, 'next');
     compactAll(state);
     client.abort();
@@ -100,7 +104,7 @@ describe('a snapshot for a client', () => {
   test('that finds no place on the disk leaves the state as it was: what is compacted is freed', async () => {
     const { state, service } = createService();
     vi.stubEnv('TMPDIR', '/there/is/no/such/folder');
-    await expect(service.snapshot(openCall, () => Promise.resolve())).rejects.toThrow('ENOENT');
+    await expect(service.snapshot(openCall(), () => Promise.resolve())).rejects.toThrow('ENOENT');
     compactAll(state);
     expect(state.isScrubPaused).toBe(false);
   });
@@ -108,12 +112,24 @@ describe('a snapshot for a client', () => {
   test('is refused when many are under way, and taken when one of these has ended', async () => {
     const { service } = createService();
     const reading = deferred();
-    const underWay = Array.from({ length: 8 }, () => service.snapshot(openCall, () => reading.promise));
-    await expect(service.snapshot(openCall, () => Promise.resolve())).rejects.toMatchObject({ code: 8 });
+    const underWay = Array.from({ length: 8 }, () => service.snapshot(openCall(), () => reading.promise));
+    await expect(service.snapshot(openCall(), () => Promise.resolve())).rejects.toMatchObject({ code: 8 });
     reading.resolve();
     await Promise.all(underWay);
     const sent: Buffer[] = [];
-    await service.snapshot(openCall, async (framed) => void sent.push(framed));
+    await service.snapshot(openCall(), async (framed) => void sent.push(framed));
     expect(sent.length).toBeGreaterThan(0);
+  });
+
+  test('is refused to a connection that has two under way, and to no other', async () => {
+    const { service } = createService();
+    const reading = deferred();
+    const greedy = openCall();
+    const underWay = [greedy, greedy].map((call) => service.snapshot(call, () => reading.promise));
+    await expect(service.snapshot(greedy, () => Promise.resolve())).rejects.toMatchObject({ code: 8 });
+    await service.snapshot(openCall(), () => Promise.resolve());
+    reading.resolve();
+    await Promise.all(underWay);
+    await service.snapshot(greedy, () => Promise.resolve());
   });
 });

@@ -34,6 +34,8 @@ const alarmKinds: ReadonlyMap<number, AlarmKind> = new Map([
 
 /** Snapshots on their way to clients at once: each is a file as large as the state, until its client has read it. */
 const maxSnapshots = 8;
+/** Of these, on one connection: one whose client does not read must leave places for others. */
+const maxSnapshotsPerConnection = 2;
 
 interface AlarmItem {
   readonly memberID: bigint;
@@ -45,6 +47,7 @@ export class MaintenanceService {
   readonly #options: MaintenanceServiceOptions;
   readonly #hash: SharedHash;
   #snapshots = 0;
+  readonly #snapshotsOf = new Map<object, number>();
 
   constructor(options: MaintenanceServiceOptions) {
     this.#options = options;
@@ -134,13 +137,22 @@ export class MaintenanceService {
   }
 
   /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
-  async snapshot({ signal }: Pick<Call, 'signal'>, send: (framed: Buffer) => Promise<void>): Promise<void> {
-    if (this.#snapshots >= maxSnapshots) throw statusNamed('TooManyRequests');
+  async snapshot(
+    { signal, client }: Pick<Call, 'signal' | 'client'>,
+    send: (framed: Buffer) => Promise<void>,
+  ): Promise<void> {
+    const others = this.#snapshotsOf.get(client) ?? 0;
+    const isRefused = this.#snapshots >= maxSnapshots || others >= maxSnapshotsPerConnection;
+    if (isRefused) throw statusNamed('TooManyRequests');
     this.#snapshots += 1;
+    this.#snapshotsOf.set(client, others + 1);
     try {
       await this.#sendSnapshot(signal, send);
     } finally {
       this.#snapshots -= 1;
+      const left = (this.#snapshotsOf.get(client) ?? 0) - 1;
+      if (left > 0) this.#snapshotsOf.set(client, left);
+      else this.#snapshotsOf.delete(client);
     }
   }
 

@@ -17,6 +17,7 @@ class FollowersCall implements DuplexCall {
   readonly path = '/tenure.peer.v1.Peer/Link';
   readonly metadata = {};
   readonly deadlineMs = Infinity;
+  readonly client = this;
   readonly signal: AbortSignal = new AbortController().signal;
   readonly maxReceiveBytes = 2_000_000;
   readonly bufferedBytes = 0;

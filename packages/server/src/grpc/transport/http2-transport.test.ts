@@ -94,6 +94,28 @@ describe('with a gRPC client', () => {
     expect(service).toMatchObject({ code: 12, details: 'unknown service u.U' });
   });
 
+  test('the calls of one connection are told from those of others', async () => {
+    const clients: object[] = [];
+    const { port } = await serve({
+      '/t.T/Who': {
+        kind: 'unary',
+        handle: (request, call) => {
+          clients.push(call.client);
+          return echo(request);
+        },
+      },
+    });
+    const [one, other] = [new RawClient(port), new RawClient(port)];
+    cleanups.push(
+      () => one.close(),
+      () => other.close(),
+    );
+    for (const client of [one, other, one]) {
+      await client.call({ path: '/t.T/Who', chunks: [frameMessage(Buffer.alloc(1))] });
+    }
+    expect(clients.map((client) => clients.indexOf(client))).toEqual([0, 1, 0]);
+  });
+
   test('the deadline ends a call that is not answered', async () => {
     const aborted = deferred();
     const deadlines: number[] = [];

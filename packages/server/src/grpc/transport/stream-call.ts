@@ -54,6 +54,10 @@ export abstract class StreamCall implements Call {
     stream.on('close', onClose);
   }
 
+  get client(): Connection {
+    return this.connection;
+  }
+
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();

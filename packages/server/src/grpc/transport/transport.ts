@@ -21,6 +21,8 @@ export interface Call {
    * one.
    */
   readonly deadlineMs: number;
+  /** The connection that it came on: the same object for all its calls, and another for all others. */
+  readonly client: object;
   /**
    * Aborts when the client cancels, the connection breaks, the deadline passes or the server shuts down. Made on
    * first use.
