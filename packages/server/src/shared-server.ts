@@ -10,6 +10,7 @@ import type { Identity } from './grpc/identity.ts';
 import { MembershipService } from './grpc/membership-service.ts';
 import { leaderOnlyPaths } from './grpc/routes.ts';
 import { statusNamed } from './grpc/status-of.ts';
+import type { Caller } from './grpc/sliced-work.ts';
 import { builtReply, type MethodHandler } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
@@ -314,7 +315,7 @@ export class SharedServer implements RunningServer {
       leaderId: leaderName(identity.memberId, this.#run),
       renew: (id) => leadership.renew(id),
       check: (command, payloadBytes) => this.#door?.rules.check(command, payloadBytes),
-      answer: (path, request) => answerLocally(this.#door, path, request),
+      answer: (path, request, caller) => answerLocally(this.#door, path, request, caller),
     });
     this.#peers = peers;
     const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
@@ -390,9 +391,9 @@ export class SharedServer implements RunningServer {
 }
 
 /** Runs a call that a follower has passed on through the same handler that answers clients here. */
-async function answerLocally(door: FrontDoor | undefined, path: string, request: Buffer): Promise<Buffer> {
+async function answerLocally(door: FrontDoor | undefined, path: string, request: Buffer, by: Caller): Promise<Buffer> {
   const handler = leaderOnlyPaths.has(path) ? door?.routes.get(path) : undefined;
   if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
-  const call = { path, metadata: {}, deadlineMs: Infinity, client: {}, signal: new AbortController().signal };
+  const call = { path, metadata: {}, deadlineMs: Infinity, connection: by.connection, signal: by.signal };
   return builtReply(await handler.handle(request, call));
 }

@@ -51,6 +51,14 @@ export class SlicedReply<Item> {
     return end === items.length;
   }
 
+  /** The same reply, measured as far as this one, to be sent to somebody else. */
+  copy(): SlicedReply<Item> {
+    const copy = new SlicedReply(this.#message, this.#pieceBytes);
+    copy.#size = this.#size;
+    copy.#measured = this.#measured;
+    return copy;
+  }
+
   /** The next piece, with headroom before the first. Not to be called once all bytes were given. */
   nextPiece(): Buffer {
     const { items, itemSize, headSize, tailSize } = this.#message;

@@ -21,6 +21,7 @@ import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import type { LongReplies } from './long-replies.ts';
 import { responseHeader } from './response-header.ts';
+import type { Caller } from './sliced-work.ts';
 import { statusOfCoreError } from './status-of.ts';
 import { type LargeReply, type Reply, smallReplyBytes } from './transport/transport.ts';
 
@@ -42,24 +43,25 @@ export class KvService {
     this.#options = options;
   }
 
-  range(request: Buffer): Reply | Promise<Reply> {
+  range(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const range = decodeRangeRequest(request);
     const refused = checkRange(range);
     if (refused !== undefined) throw statusOfCoreError(refused);
     const caughtUp = range.serializable ? undefined : this.#options.replica.linearize();
-    return caughtUp === undefined ? this.#read(range) : caughtUp.then(() => this.#read(range));
+    return caughtUp === undefined ? this.#read(range, caller) : caughtUp.then(() => this.#read(range, caller));
   }
 
-  #read(range: RangeRequest): Reply | Promise<Reply> {
+  #read(range: RangeRequest, caller: Caller): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
-    if (range.rangeEnd !== '') return longReplies.range(state, range, (result) => rangeReplyList(header, result));
+    if (range.rangeEnd !== '')
+      return longReplies.range(state, range, (result) => rangeReplyList(header, result), caller);
     const result = state.range(range);
     if ('kind' in result) throw statusOfCoreError(result);
     // One key: most reads are of one, and their replies are small.
     const isSmall = result.kvs.length === 0 || result.kvs[0]!.value.length < smallReplyBytes / 2;
-    return isSmall ? encodeRangeResponse(header, result) : longReplies.list(rangeReplyList(header, result));
+    return isSmall ? encodeRangeResponse(header, result) : longReplies.list(rangeReplyList(header, result), caller);
   }
 
   put(request: Buffer): Promise<Reply> {
@@ -68,20 +70,21 @@ export class KvService {
     return full ?? this.#options.replica.propose(command, request).then(this.#putAnswer);
   }
 
-  deleteRange(request: Buffer): Promise<Reply> {
+  deleteRange(request: Buffer, caller: Caller): Promise<Reply> {
     const command: Command = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
     const full = this.#admit(command, request);
-    return full ?? this.#options.replica.propose(command, request).then(this.#deleteAnswer);
+    if (full !== undefined) return full;
+    return this.#options.replica.propose(command, request).then((response) => this.#deleteAnswer(response, caller));
   }
 
-  txn(request: Buffer): Reply | Promise<Reply> {
+  txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, rules, longReplies } = this.#options;
     const txn: TxnRequest = decodeTxnRequest(request);
     const refused = rules.txnRefusal(txn);
     if (refused !== undefined) throw refused;
     if (isReadOnlyTxn(txn)) {
       const caughtUp = replica.linearize();
-      return caughtUp === undefined ? this.#readTxn(txn) : caughtUp.then(() => this.#readTxn(txn));
+      return caughtUp === undefined ? this.#readTxn(txn, caller) : caughtUp.then(() => this.#readTxn(txn, caller));
     }
     const command: Command = { kind: 'txn', txn };
     const full = this.#admitSize(command, request);
@@ -89,7 +92,7 @@ export class KvService {
     if (!hasInterval(txn)) return replica.propose(command, request).then(this.#txnAnswer);
     // What is too large now has no business in the log; what grows too large on the way there is refused by apply.
     const { state } = replica;
-    const checked = longReplies.txn(state, txn, () => state.checkTxnCost(txn));
+    const checked = longReplies.txn(state, txn, () => state.checkTxnCost(txn), caller);
     return Promise.resolve(checked).then((tooLarge) => {
       if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
       return replica.propose(command, request).then(this.#txnAnswer);
@@ -97,15 +100,16 @@ export class KvService {
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
-  #readTxn(txn: TxnRequest): Reply | Promise<Reply> {
+  #readTxn(txn: TxnRequest, caller: Caller): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
-    return longReplies.txn(state, txn, () => {
+    const evaluate = (): Reply => {
       const result = state.readTxn(txn);
       if ('kind' in result) throw statusOfCoreError(result);
       const header = responseHeader(identity, state.currentRevision, state.epoch);
       return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
-    });
+    };
+    return longReplies.txn(state, txn, evaluate, caller);
   }
 
   async compact(request: Buffer): Promise<Buffer> {
@@ -143,12 +147,12 @@ export class KvService {
     return builtWithin((roomBytes) => encodePutResponseWithin(header, response.put, roomBytes));
   };
 
-  readonly #deleteAnswer = (response: CommandResponse): Reply | Promise<Reply> => {
+  #deleteAnswer(response: CommandResponse, caller: Caller): Reply | Promise<Reply> {
     if (response.kind !== 'deleteRange') throw refusal(response);
     const { identity, replica, longReplies } = this.#options;
     const header = responseHeader(identity, response.revision, replica.state.epoch);
-    return longReplies.list(deleteRangeReplyList(header, response.deleteRange));
-  };
+    return longReplies.list(deleteRangeReplyList(header, response.deleteRange), caller);
+  }
 
   readonly #txnAnswer = (response: CommandResponse): LargeReply => {
     if (response.kind !== 'txn') throw refusal(response);

@@ -9,6 +9,7 @@ import {
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveResponse,
   etcdserverpb,
+  type ListMessage,
   timeToLiveReplyList,
 } from '@tenure/protocol';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
@@ -19,7 +20,9 @@ import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import { LeaseList } from './lease-list.ts';
 import type { LongReplies } from './long-replies.ts';
+import { type Collection, ReplyInMaking } from './reply-in-making.ts';
 import { responseHeader } from './response-header.ts';
+import type { Caller } from './sliced-work.ts';
 import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall, Reply } from './transport/transport.ts';
@@ -39,6 +42,8 @@ export interface LeaseServiceOptions {
 const minSecondsTtlMs = 1_000;
 /** Keys of a lease that one step of a long list looks at. */
 const keysAStep = 1_000;
+/** As many leases are listed without waiting for a turn. */
+const leasesAtOnce = 1_000;
 /** What is said of a lease that is not there. */
 const gone = { ttlSeconds: -1, ttlMs: -1, grantedMs: 0, label: '' } as const;
 
@@ -51,6 +56,8 @@ const maxWaitingRenewals = 10_000;
  */
 export class LeaseService {
   readonly #options: LeaseServiceOptions;
+  /** With details and without: the long lists that have not begun. */
+  readonly #nextLists = new Map<boolean, ReplyInMaking<number>>();
 
   constructor(options: LeaseServiceOptions) {
     this.#options = options;
@@ -145,7 +152,7 @@ export class LeaseService {
     };
   }
 
-  timeToLive(request: Buffer): Reply | Promise<Reply> {
+  timeToLive(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, keeper, identity, longReplies } = this.#options;
     const { id, keys: withKeys } = decodeLeaseTimeToLiveRequest(request);
     const { state } = replica;
@@ -153,30 +160,40 @@ export class LeaseService {
     const lease = state.lease(id);
     const remainingMs = keeper().remainingMs(id);
     if (lease === undefined || remainingMs === undefined) {
-      return longReplies.list(timeToLiveReplyList(header, { id, ...gone }, []));
+      return longReplies.list(timeToLiveReplyList(header, { id, ...gone }, []), caller);
     }
     const { ttlMs: grantedMs, label } = lease;
     const found = { id, ttlSeconds: toSeconds(remainingMs), ttlMs: remainingMs, grantedMs, label };
-    if (!withKeys) return longReplies.list(timeToLiveReplyList(header, found, []));
+    if (!withKeys) return longReplies.list(timeToLiveReplyList(header, found, []), caller);
     const keys: string[] = [];
     const names = state.keysOfLease(id);
-    return longReplies.collected(
-      () => takeKeys(names, keys),
-      () => timeToLiveReplyList(header, found, keys),
-    );
+    const message = (): ListMessage<string> => timeToLiveReplyList(header, found, keys);
+    return longReplies.collected({ step: () => takeKeys(names, keys), message }, caller);
   }
 
-  /** See LeaseList. */
-  leases(request: Buffer): Reply | Promise<Reply> {
-    const { replica, keeper, identity, longReplies } = this.#options;
+  /** See LeaseList. All who wait for a long one to begin get the same. */
+  leases(request: Buffer, caller: Caller): Reply | Promise<Reply> {
+    const { replica, longReplies } = this.#options;
     const { details } = decodeMessage(etcdserverpb.LeaseLeasesRequestSchema, request);
+    if (replica.state.leaseCount <= leasesAtOnce) return longReplies.collected(this.#listLeases(details), caller);
+    let next = this.#nextLists.get(details);
+    if (next === undefined) {
+      next = new ReplyInMaking(() => {
+        // Who asks from now on may know of leases that this one does not have.
+        this.#nextLists.delete(details);
+        return this.#listLeases(details);
+      });
+      this.#nextLists.set(details, next);
+    }
+    return longReplies.make(next, caller);
+  }
+
+  #listLeases(withDetails: boolean): Collection<number> {
+    const { replica, keeper, identity } = this.#options;
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
-    const list = new LeaseList(state.leases(), state.leaseCount, keeper, details);
-    return longReplies.collected(
-      () => list.step(),
-      () => list.message(header),
-    );
+    const list = new LeaseList(state.leases(), state.leaseCount, keeper, withDetails);
+    return { step: () => list.step(), message: () => list.message(header) };
   }
 
   #renewed(id: bigint, ttlMs: number): Buffer {

@@ -37,8 +37,8 @@ function errorOf(answer: Promise<unknown>): Promise<unknown> {
 }
 
 /** A call on a connection of its own. */
-function openCall(): Pick<Call, 'signal' | 'client'> {
-  return { signal: new AbortController().signal, client: {} };
+function openCall(): Pick<Call, 'signal' | 'connection'> {
+  return { signal: new AbortController().signal, connection: {} };
 }
 
 function apply(state: StateMachine, ...commands: Command[]): void {
@@ -92,7 +92,7 @@ describe('a snapshot for a client', () => {
     for (let key = 0; key < 20_000; key += 1) apply(state, put(`key ${key}`));
     const begun = vi.spyOn(state, 'snapshot');
     const client = new AbortController();
-    const left = errorOf(service.snapshot({ signal: client.signal, client }, () => Promise.resolve()));
+    const left = errorOf(service.snapshot({ signal: connection.signal, client }, () => Promise.resolve()));
     const steps = vi.spyOn(begun.mock.results[0]!.value, 'next');
     compactAll(state);
     client.abort();

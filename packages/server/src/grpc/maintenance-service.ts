@@ -138,21 +138,21 @@ export class MaintenanceService {
 
   /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
   async snapshot(
-    { signal, client }: Pick<Call, 'signal' | 'client'>,
+    { signal, connection }: Pick<Call, 'signal' | 'connection'>,
     send: (framed: Buffer) => Promise<void>,
   ): Promise<void> {
-    const others = this.#snapshotsOf.get(client) ?? 0;
+    const others = this.#snapshotsOf.get(connection) ?? 0;
     const isRefused = this.#snapshots >= maxSnapshots || others >= maxSnapshotsPerConnection;
     if (isRefused) throw statusNamed('TooManyRequests');
     this.#snapshots += 1;
-    this.#snapshotsOf.set(client, others + 1);
+    this.#snapshotsOf.set(connection, others + 1);
     try {
       await this.#sendSnapshot(signal, send);
     } finally {
       this.#snapshots -= 1;
-      const left = (this.#snapshotsOf.get(client) ?? 0) - 1;
-      if (left > 0) this.#snapshotsOf.set(client, left);
-      else this.#snapshotsOf.delete(client);
+      const left = (this.#snapshotsOf.get(connection) ?? 0) - 1;
+      if (left > 0) this.#snapshotsOf.set(connection, left);
+      else this.#snapshotsOf.delete(connection);
     }
   }
 

@@ -1,10 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { SlicedWork } from './sliced-work.ts';
+import { type Caller, SlicedWork } from './sliced-work.ts';
+
+/** A call on a connection, which its client may give up. */
+function callOn(connection: object): Caller & { cancel: () => void } {
+  const abort = new AbortController();
+  return { connection, signal: abort.signal, cancel: () => abort.abort() };
+}
 
 /** Work in virtual time, where each step of a job takes `stepMs`. */
 function start(): {
   work: SlicedWork;
-  job: (name: string, steps: number, stepMs?: number) => Promise<void>;
+  /** Of a connection of its own, unless a caller is given. */
+  job: (name: string, steps: number, caller?: Caller) => Promise<void>;
   turn: () => boolean;
   done: string[];
   turns: string[][];
@@ -14,14 +21,14 @@ function start(): {
   const due: (() => void)[] = [];
   const done: string[] = [];
   const work = new SlicedWork({ nowMs: () => nowMs, nextTurn: (callback) => due.push(callback) });
-  const job = (name: string, steps: number, stepMs = 1): Promise<void> => {
+  const job = (name: string, steps: number, caller: Caller = callOn({})): Promise<void> => {
     let left = steps;
     return work
       .run(() => {
-        nowMs += stepMs;
+        nowMs += 1;
         turns.at(-1)?.push(name);
         return --left === 0;
-      })
+      }, caller)
       .then(() => void done.push(name));
   };
   const turn = (): boolean => {
@@ -52,7 +59,8 @@ describe('work in slices', () => {
 
   test('begins a few at once, the others in the order in which they came', async () => {
     const { job, turn, done } = start();
-    const jobs = Array.from({ length: 12 }, (_, at) => job(`${at}`, 4 * (12 - at)));
+    const connection = {};
+    const jobs = Array.from({ length: 12 }, (_, at) => job(`${at}`, 4 * (12 - at), callOn(connection)));
     while (turn());
     await Promise.all(jobs);
     const begun = [...done];
@@ -60,9 +68,24 @@ describe('work in slices', () => {
     expect(begun.indexOf('3')).toBeLessThan(begun.indexOf('11'));
   });
 
-  test('refuses what comes when too much waits, and takes more afterwards', async () => {
+  test('refuses what comes when too much waits of a connection or of all, and takes more afterwards', async () => {
     const { work, job, turn } = start();
-    const jobs = Array.from({ length: 4 + 1_024 }, (_, at) => job(`${at}`, 1));
+    const connections = Array.from({ length: 17 }, () => ({}));
+    const jobs: Promise<void>[] = [];
+    for (const connection of connections.slice(0, 2)) {
+      for (let at = 0; at < 2 + 64; at += 1) jobs.push(job('', 1, callOn(connection)));
+      await expect(job('more', 1, callOn(connection))).rejects.toMatchObject({ code: 'overloaded' });
+    }
+    for (const connection of connections.slice(2, 16)) {
+      for (let at = 0; at < 64; at += 1) jobs.push(job('', 1, callOn(connection)));
+    }
+    // 1,024 jobs wait. Who waits for nothing is let in still, for one.
+    const late = connections[16]!;
+    jobs.push(job('', 1, callOn(late)));
+    await expect(job('more', 1, callOn(late))).rejects.toMatchObject({ code: 'overloaded' });
+    // What is owed is not refused.
+    jobs.push(work.run(() => true, callOn(late), true));
+    while (work.size < 4 + 4_096) jobs.push(job('', 1));
     await expect(job('more', 1)).rejects.toMatchObject({ code: 'overloaded' });
     while (turn());
     await Promise.all(jobs);
@@ -76,12 +99,58 @@ describe('work in slices', () => {
     const { work, job, turn, done } = start();
     const broken = work.run(() => {
       throw new Error('broken');
-    });
+    }, callOn({}));
     const other = job('other', 9);
     const outcome = broken.catch((error: unknown) => error);
     while (turn());
     expect(await outcome).toEqual(new Error('broken'));
     await other;
     expect(done).toEqual(['other']);
+  });
+
+  test('lets connections begin in turn, however many jobs one of them has', async () => {
+    const { job, turn, done } = start();
+    const [greedy, modest] = [{}, {}];
+    const jobs = Array.from({ length: 60 }, (_, at) => job(`greedy ${at}`, 40, callOn(greedy)));
+    jobs.push(job('modest', 40, callOn(modest)), job('modest too', 40, callOn(modest)));
+    while (turn());
+    await Promise.all(jobs);
+    // It runs beside the first two of the other, and ends in the same round.
+    expect(done.slice(0, 4)).toEqual(['greedy 0', 'greedy 1', 'modest', 'modest too']);
+  });
+
+  test('drops the jobs of calls that are over, before they begin and between their steps', async () => {
+    const { work, job, turn, done, turns } = start();
+    const connection = {};
+    const calls = Array.from({ length: 66 }, () => callOn(connection));
+    const ends = Promise.allSettled(calls.map((call, at) => job(`${at}`, 6, call)));
+    turn();
+    for (const call of calls) call.cancel();
+    expect(work.size).toBe(0);
+    const outcomes = await ends;
+    expect(outcomes.every((each) => each.status === 'rejected' && each.reason.code === 1)).toBe(true);
+    await expect(job('late', 1, calls[0]!)).rejects.toMatchObject({ code: 1 });
+    // Its places are free again, and the turn that was ordered for it harms nobody.
+    const others = Array.from({ length: 66 }, (_, at) => job(`${at}`, 1, callOn(connection)));
+    while (turn());
+    await Promise.all(others);
+    expect([done.length, turns[0]]).toEqual([66, ['0', '0', '0', '0']]);
+  });
+
+  test('does work once for all who share it, also when the first of them has gone', async () => {
+    const { work, turn } = start();
+    let steps = 0;
+    const step = (): boolean => (steps += 1) === 10;
+    const first = callOn({});
+    const connection = {};
+    const calls = [first, ...Array.from({ length: 60 }, () => callOn(connection))];
+    const ends = Promise.allSettled(calls.map((call) => work.run(step, call)));
+    first.cancel();
+    while (turn());
+    const outcomes = await ends;
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      calls.map((call) => (call === first ? 'rejected' : 'fulfilled')),
+    );
+    expect([steps, work.size]).toEqual([10, 0]);
   });
 });

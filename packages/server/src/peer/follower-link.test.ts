@@ -17,8 +17,8 @@ class FollowersCall implements DuplexCall {
   readonly path = '/tenure.peer.v1.Peer/Link';
   readonly metadata = {};
   readonly deadlineMs = Infinity;
-  readonly client = this;
   readonly signal: AbortSignal = new AbortController().signal;
+  readonly connection = {};
   readonly maxReceiveBytes = 2_000_000;
   readonly bufferedBytes = 0;
   onMessage: (message: Buffer) => void = () => {};

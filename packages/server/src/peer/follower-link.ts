@@ -3,6 +3,7 @@ import type { Command } from '@tenure/core';
 import { decodeMessage, encodeFramed, peerpb } from '@tenure/protocol';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { statusOf } from '../grpc/status-of.ts';
+import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
 import {
@@ -29,7 +30,7 @@ export interface FollowerLinkOptions {
   /** This server's name in the claims that it makes. */
   readonly leaderId: string;
   readonly renew: (id: bigint) => number | Promise<number> | undefined;
-  readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
+  readonly answer: (path: string, request: Buffer, caller: Caller) => Buffer | Promise<Buffer>;
   /**
    * What the leader asks of each command, as it would of a client's: why it is refused, or a promise that rejects with
    * that; undefined where it may be appended.
@@ -291,7 +292,7 @@ export class FollowerLink {
   async #answerCall({ sequence, path, request }: peerpb.Call): Promise<void> {
     try {
       const bytes = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
-      const framed = await this.#options.answer(path, bytes);
+      const framed = await this.#options.answer(path, bytes, this.#call);
       if (this.#waitingReplyBytes + this.#call.bufferedBytes >= maxWaitingReplyBytes) {
         throw new GrpcStatus(GrpcCode.resourceExhausted, 'too many bytes of replies wait to be read by a server');
       }

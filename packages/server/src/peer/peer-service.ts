@@ -1,6 +1,7 @@
 import { defaultTxnLimits } from '@tenure/core';
 import { txnLimitsKind } from '../replica/command-codec.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
+import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
 import { FollowerLink, type FollowerLinkOptions, type LeaderView } from './follower-link.ts';
@@ -16,7 +17,7 @@ export interface PeerServiceOptions {
   /** What this server asks of a command before it is proposed: see FollowerLinkOptions. */
   readonly check: FollowerLinkOptions['check'];
   /** Answers a unary call that only the leader can, as it would answer a client. */
-  readonly answer: (path: string, request: Buffer) => Buffer | Promise<Buffer>;
+  readonly answer: (path: string, request: Buffer, caller: Caller) => Buffer | Promise<Buffer>;
   /** How often the links are looked at; a second if it is left out. */
   readonly lookIntervalMs?: number;
 }

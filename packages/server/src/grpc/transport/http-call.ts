@@ -19,6 +19,10 @@ export class HttpCall extends StreamCall implements HttpExchange {
     connection.timedCalls.add(this);
   }
 
+  get client(): Connection {
+    return this.connection;
+  }
+
   start(): void {
     this.startReading();
     const isTaken = this.connection.replyBytes.hasRoom && this.connection.http.push(this);

@@ -100,7 +100,7 @@ describe('with a gRPC client', () => {
       '/t.T/Who': {
         kind: 'unary',
         handle: (request, call) => {
-          clients.push(call.client);
+          clients.push(call.connection);
           return echo(request);
         },
       },

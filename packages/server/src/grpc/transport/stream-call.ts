@@ -28,8 +28,8 @@ export abstract class StreamCall implements Call {
   readonly path: string;
   readonly metadata: IncomingHttpHeaders;
   readonly deadlineMs: number;
+  readonly connection: Connection;
   protected readonly stream: ServerHttp2Stream;
-  protected readonly connection: Connection;
   /** The sweep in which the call last made progress; see Connection.sweeps. */
   protected lastProgress: number;
   /** True once a status is on its way or the stream is gone: nothing more may be sent. */
@@ -52,10 +52,6 @@ export abstract class StreamCall implements Call {
     (stream as CallStream)[callOf] = this;
     connection.openCalls.take(1);
     stream.on('close', onClose);
-  }
-
-  get client(): Connection {
-    return this.connection;
   }
 
   get signal(): AbortSignal {

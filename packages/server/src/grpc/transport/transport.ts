@@ -21,13 +21,13 @@ export interface Call {
    * one.
    */
   readonly deadlineMs: number;
-  /** The connection that it came on: the same object for all its calls, and another for all others. */
-  readonly client: object;
   /**
    * Aborts when the client cancels, the connection breaks, the deadline passes or the server shuts down. Made on
    * first use.
    */
   readonly signal: AbortSignal;
+  /** The same object for all calls of a connection, and for no others. It says nothing else. */
+  readonly connection: object;
 }
 
 /** A reply of at most so many bytes never waits to be built. */

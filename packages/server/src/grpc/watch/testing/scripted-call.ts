@@ -16,8 +16,8 @@ export class ScriptedCall implements DuplexCall {
   readonly path = '/etcdserverpb.Watch/Watch';
   readonly metadata: IncomingHttpHeaders = {};
   readonly deadlineMs = Number.POSITIVE_INFINITY;
-  readonly client = this;
   readonly signal: AbortSignal = new AbortController().signal;
+  readonly connection = {};
   readonly maxReceiveBytes = Number.POSITIVE_INFINITY;
   onMessage: (message: Buffer) => void = () => {};
   onHalfClose: () => void = () => {};
