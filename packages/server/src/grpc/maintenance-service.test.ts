@@ -92,7 +92,7 @@ describe('a snapshot for a client', () => {
     for (let key = 0; key < 20_000; key += 1) apply(state, put(`key ${key}`));
     const begun = vi.spyOn(state, 'snapshot');
     const client = new AbortController();
-    const left = errorOf(service.snapshot({ signal: connection.signal, client }, () => Promise.resolve()));
+    const left = errorOf(service.snapshot({ signal: client.signal, connection: client }, () => Promise.resolve()));
     const steps = vi.spyOn(begun.mock.results[0]!.value, 'next');
     compactAll(state);
     client.abort();
