@@ -8,29 +8,41 @@ export interface SlicedSortOptions<Item> {
   readonly costOf?: (item: Item) => number;
 }
 
-/** Two neighbouring runs and how far they have been merged. */
-interface Merge<Item> {
-  readonly left: readonly Item[];
-  readonly right: readonly Item[];
-  readonly out: Item[];
+/** A part of a list of places, sorted. */
+interface Run {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Two neighbouring runs, and how far they have been merged. */
+interface Merge {
+  readonly left: Run;
+  readonly right: Run;
   l: number;
   r: number;
 }
 
 /**
- * A stable sort in slices: runs of the items are sorted one by one, then merged pair by pair.
+ * A stable sort in slices: runs of the items are sorted one by one, then merged pair by pair. What moves is the places
+ * of the items, between two arrays of numbers: lists of a million items for each pass would be as much garbage.
  */
 export class SlicedSort<Item> {
   readonly #items: readonly Item[];
-  readonly #compare: (a: Item, b: Item) => number;
+  readonly #compare: (a: number, b: number) => number;
   readonly #keep: number;
   readonly #costOf: (item: Item) => number;
   #taken = 0;
-  #runs: Item[][] = [];
-  /** What this pass has merged; it takes the place of `#runs` when the pass ends. */
-  #merged: Item[][] = [];
+  /** The runs of this pass are in `#from`; what it merges goes to `#to`. */
+  #from: Uint32Array;
+  #to: Uint32Array;
+  #runs: Run[] = [];
+  #merged: Run[] = [];
   #nextRun = 0;
-  #merge: Merge<Item> | undefined;
+  /** Where the next merged run begins. */
+  #end = 0;
+  #merge: Merge | undefined;
+  readonly #sorted: Item[] = [];
+  #isDone = false;
 
   /** The items are not changed, and must not change until the sort is done. */
   constructor(
@@ -39,9 +51,11 @@ export class SlicedSort<Item> {
     { keep = Infinity, costOf = () => 1 }: SlicedSortOptions<Item> = {},
   ) {
     this.#items = items;
-    this.#compare = compare;
+    this.#compare = (a, b) => compare(items[a]!, items[b]!) || a - b;
     this.#keep = keep;
     this.#costOf = costOf;
+    this.#from = new Uint32Array(items.length);
+    this.#to = new Uint32Array(items.length);
   }
 
   /** Works on items that cost about so much together. Returns whether the sort is done. */
@@ -50,60 +64,73 @@ export class SlicedSort<Item> {
     while (left > 0) {
       if (this.#taken < this.#items.length) left -= this.#sortRun();
       else if (this.#merge !== undefined) left -= this.#goOn(this.#merge, left);
-      else if (!this.#nextPair()) return true;
+      else if (!this.#nextPair()) left -= this.#gather(left);
+      if (this.#isDone) return true;
     }
-    return this.#taken === this.#items.length && this.#merge === undefined && !this.#nextPair();
+    return this.#isDone;
   }
 
   /** Once `step` has returned true. */
   get sorted(): Item[] {
-    return this.#runs[0] ?? [];
+    return this.#sorted;
+  }
+
+  /** Puts the items in their order. */
+  #gather(maxItems: number): number {
+    const length = this.#runs[0]?.to ?? 0;
+    const before = this.#sorted.length;
+    const end = Math.min(length, before + maxItems);
+    for (let at = before; at < end; at++) this.#sorted.push(this.#items[this.#from[at]!]!);
+    this.#isDone = end === length;
+    return Math.max(1, end - before);
   }
 
   #sortRun(): number {
     let cost = 0;
-    let end = this.#taken;
-    while (end < this.#items.length && cost < runCost) cost += this.#costOf(this.#items[end++]!);
-    const run = this.#items.slice(this.#taken, end).sort(this.#compare);
-    this.#taken = end;
-    if (run.length > this.#keep) run.length = this.#keep;
-    this.#runs.push(run);
+    const from = this.#taken;
+    while (this.#taken < this.#items.length && cost < runCost) {
+      this.#from[this.#taken] = this.#taken;
+      cost += this.#costOf(this.#items[this.#taken++]!);
+    }
+    this.#from.subarray(from, this.#taken).sort(this.#compare);
+    this.#runs.push({ from, to: Math.min(this.#taken, from + this.#keep) });
     return cost;
   }
 
   /** Returns false when one run is left. */
   #nextPair(): boolean {
     if (this.#nextRun === this.#runs.length && this.#merged.length > 0) {
+      [this.#from, this.#to] = [this.#to, this.#from];
       this.#runs = this.#merged;
       this.#merged = [];
       this.#nextRun = 0;
+      this.#end = 0;
     }
     if (this.#runs.length < 2) return false;
-    const left = this.#runs[this.#nextRun] ?? [];
-    const right = this.#runs[this.#nextRun + 1];
-    if (right === undefined) this.#merged.push(left);
-    else this.#merge = { left, right, out: [], l: 0, r: 0 };
+    const left = this.#runs[this.#nextRun]!;
+    // The last of an odd number is merged with nothing.
+    const right = this.#runs[this.#nextRun + 1] ?? { from: left.to, to: left.to };
+    this.#merge = { left, right, l: left.from, r: right.from };
     this.#nextRun = Math.min(this.#nextRun + 2, this.#runs.length);
     return true;
   }
 
-  #goOn(merge: Merge<Item>, maxCost: number): number {
-    const { left, right, out } = merge;
-    const wanted = Math.min(left.length + right.length, this.#keep);
+  #goOn(merge: Merge, maxCost: number): number {
+    const { left, right } = merge;
+    const begin = this.#merged.at(-1)?.to ?? 0;
+    const wanted = begin + Math.min(left.to - left.from + right.to - right.from, this.#keep);
     let cost = 0;
-    while (out.length < wanted && cost < maxCost) {
-      const a = left[merge.l];
-      const b = right[merge.r];
-      // Of equal items the left one came first.
-      const takesLeft = merge.r === right.length || (merge.l < left.length && this.#compare(a!, b!) <= 0);
+    while (this.#end < wanted && cost < maxCost) {
+      const [a, b] = [this.#from[merge.l]!, this.#from[merge.r]!];
+      const takesLeft = merge.r === right.to || (merge.l < left.to && this.#compare(a, b) < 0);
       if (takesLeft) merge.l++;
       else merge.r++;
-      const taken = (takesLeft ? a : b)!;
-      cost += this.#costOf(taken);
-      out.push(taken);
+      const place = takesLeft ? a : b;
+      cost += this.#costOf(this.#items[place]!);
+      this.#to[this.#end++] = place;
     }
-    if (out.length === wanted) {
-      this.#merged.push(out);
+    if (this.#end === wanted) {
+      this.#merged.push({ from: begin, to: wanted });
       this.#merge = undefined;
     }
     return Math.max(1, cost);
