@@ -116,7 +116,7 @@ const leases: Case[] = [
     },
   },
   {
-    name: 'lists nothing but ids otherwise, as long a reply as any etcd client expects',
+    name: 'lists ids alone where no details are asked for',
     run: async (t) => {
       const { ID } = await t.lease.leaseGrant({ TTL: 60n, label: 'not shown' });
       t.cleanUp(() => t.lease.leaseRevoke({ ID }));

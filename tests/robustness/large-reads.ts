@@ -9,12 +9,12 @@ import {
 } from '@tenure/protocol';
 import { grantLeases } from '../../benchmarks/src/load/lease-load.ts';
 import { Refusal } from '../../conformance/client/refusal.ts';
+import { putRequest, rangeRequest } from '../../packages/core/src/testing/requests.ts';
 import { putMany } from './put-many.ts';
 import type { TestedServer } from './tested-server.ts';
 
 /** The lease that has all keys. */
 const keeper = 2_000_000_000;
-const everyKey = { key: 'read/', rangeEnd: 'read0' };
 const attackRanges = 1_920;
 
 /** Reads of many keys and leases; those that answer with a list resolve with the bytes of the reply. */
@@ -84,25 +84,9 @@ export class LargeReads {
   }
 }
 
-const wholeRange: RangeRequest = {
-  ...everyKey,
-  limit: 0,
-  revision: 0,
-  sortOrder: 0,
-  sortTarget: 0,
-  serializable: false,
-  keysOnly: false,
-  countOnly: false,
-  minModRevision: 0,
-  maxModRevision: 0,
-  minCreateRevision: 0,
-  maxCreateRevision: 0,
-};
+const wholeRange: RangeRequest = rangeRequest('read/', 'read0');
 
-const put: RequestOp = {
-  kind: 'put',
-  put: { key: 'other', value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false },
-};
+const put: RequestOp = { kind: 'put', put: putRequest('other', '') };
 
 function txnOf(ranges: readonly RangeRequest[]): Buffer {
   const success = [...ranges.map((range): RequestOp => ({ kind: 'range', range })), put];

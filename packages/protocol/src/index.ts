@@ -76,5 +76,5 @@ export {
   maxTxnDepth,
   measureTxnRequest,
 } from './straight/txn-request.ts';
-export { encodeTxnResponse, encodeTxnResponseWithin } from './straight/txn-response.ts';
+export { encodeTxnResponseWithin } from './straight/txn-response.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './straight/watch-response.ts';

@@ -105,7 +105,7 @@ export class LeaseCollection implements LeaseLinks {
     return countKeys(this.#leases.get(id)?.attached);
   }
 
-  /** In byte order, as they are at this moment; none for a lease that does not exist. Costs no copy. */
+  /** In byte order, as they are at this moment; none for a lease that does not exist. */
   keysOf(id: bigint): Iterator<string> {
     return frozenKeys(this.#leases.get(id)?.attached);
   }

@@ -77,7 +77,7 @@ export class RangeScan {
         if (this.#collect(maxRows)) this.#collected(maxRows);
         break;
       case 'sort':
-        if (this.#sort?.step(maxRows) !== false) this.#cut(this.#sort?.sorted ?? this.#kvs, maxRows);
+        this.#sorted(this.#sort!, maxRows);
         break;
       case 'strip':
         this.#strip(maxRows);
@@ -133,7 +133,11 @@ export class RangeScan {
       ...(costOf && { costOf }),
     });
     this.#phase = 'sort';
-    if (this.#sort.step(maxRows)) this.#cut(this.#sort.sorted, maxRows);
+    this.#sorted(this.#sort, maxRows);
+  }
+
+  #sorted(sort: SlicedSort<KeyValue>, maxRows: number): void {
+    if (sort.step(maxRows)) this.#cut(sort.sorted, maxRows);
   }
 
   /** Cuts at the limit, and only then drops the values: one may sort by value and ask for the keys. */

@@ -38,7 +38,7 @@ export class SlicedSort<Item> {
   #runs: Run[] = [];
   #merged: Run[] = [];
   #nextRun = 0;
-  /** Where the next merged run begins. */
+  /** How much of `#to` is filled. */
   #end = 0;
   #merge: Merge | undefined;
   readonly #sorted: Item[] = [];

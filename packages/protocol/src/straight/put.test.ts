@@ -17,6 +17,7 @@ import {
   decodePutResponse,
   encodePutRequest,
   encodePutResponse,
+  encodePutResponseWithin,
   putRequestSize,
   writePutRequest,
 } from './put.ts';
@@ -74,6 +75,9 @@ describe('the reply to a put', () => {
     fc.assert(
       fc.property(headerInBothForms, putResult, ({ header, message }, result) => {
         const framed = encodePutResponse(header, result);
+        const bytes = framed.length - frameHeadroomBytes;
+        expect(encodePutResponseWithin(header, result, bytes)).toHaveLength(framed.length);
+        expect(encodePutResponseWithin(header, result, bytes - 1)).toBe(bytes);
         expectSameBytes(framed, PutResponseSchema, putResponseMessage(message, result));
         expect(decodePutResponse(framed.subarray(frameHeadroomBytes))).toEqual({ revision: header.revision });
       }),

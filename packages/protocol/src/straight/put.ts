@@ -101,10 +101,7 @@ export function encodePutResponse(header: ResponseHeader, result: PutResult): Bu
 /** The same if it takes at most so many bytes, else the bytes that it would take. */
 export function encodePutResponseWithin(header: ResponseHeader, result: PutResult, roomBytes: number): Buffer | number {
   const size = putResponseSize(header, result);
-  if (size > roomBytes) return size;
-  const out = allocateFrame(size);
-  writePutResponse(out, frameHeadroomBytes, header, result);
-  return out;
+  return size > roomBytes ? size : encodePutResponse(header, result);
 }
 
 /** For clients that want to know at which revision it was put, and nothing else. */

@@ -8,13 +8,25 @@ import { headerInBothForms } from '../testing/headers.ts';
 import { txnResult } from '../testing/shape-arbitraries.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import { responseHeaderPrefix } from './response-header.ts';
-import { encodeTxnResponse } from './txn-response.ts';
+import type { ResponseHeader } from './response-header.ts';
+import type { TxnResult } from './shapes.ts';
+import { encodeTxnResponseWithin } from './txn-response.ts';
+
+function encodeWhole(header: ResponseHeader, result: TxnResult): Buffer {
+  const framed = encodeTxnResponseWithin(header, result, Infinity);
+  if (typeof framed === 'number') throw new Error('a reply was not written though there was room');
+  return framed;
+}
 
 describe('the reply to a transaction', () => {
   it('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, txnResult, ({ header, message }, result) => {
-        expectSameBytes(encodeTxnResponse(header, result), TxnResponseSchema, txnResponseMessage(message, result));
+        const whole = encodeWhole(header, result);
+        expectSameBytes(whole, TxnResponseSchema, txnResponseMessage(message, result));
+        const bytes = whole.length - frameHeadroomBytes;
+        expect(encodeTxnResponseWithin(header, result, bytes)).toBeInstanceOf(Buffer);
+        expect(encodeTxnResponseWithin(header, result, bytes - 1)).toBe(bytes);
       }),
     );
   });
@@ -23,7 +35,7 @@ describe('the reply to a transaction', () => {
     const header = { prefix: responseHeaderPrefix(1n, 2n), revision: 8, raftTerm: 3 };
     const put = { kind: 'put', revision: 8, put: { prevKv: undefined } } as const;
     const inner = { kind: 'txn', revision: 0, txn: { succeeded: false, responses: [put] } } as const;
-    const framed = encodeTxnResponse(header, { succeeded: true, responses: [put, inner] });
+    const framed = encodeWhole(header, { succeeded: true, responses: [put, inner] });
     const read = fromBinary(TxnResponseSchema, framed.subarray(frameHeadroomBytes));
     expect(read.header).toMatchObject({ clusterId: 1n, memberId: 2n, revision: 8n, raftTerm: 3n });
     const revisionAlone = { clusterId: 0n, memberId: 0n, revision: 8n, raftTerm: 0n };

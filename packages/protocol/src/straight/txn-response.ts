@@ -73,15 +73,7 @@ function writeTxnResponse(
   return at;
 }
 
-/** Behind headroom, ready to be framed. */
-export function encodeTxnResponse(header: ResponseHeader, result: TxnResult): Buffer {
-  const sizes = new MeasuredSizes();
-  const out = allocateFrame(txnResponseSize(header, result, sizes));
-  writeTxnResponse(out, frameHeadroomBytes, header, result, sizes);
-  return out;
-}
-
-/** The same if it takes at most so many bytes, else the bytes that it would take. */
+/** Behind headroom, ready to be framed, if it takes at most so many bytes; else the bytes that it would take. */
 export function encodeTxnResponseWithin(header: ResponseHeader, result: TxnResult, roomBytes: number): Buffer | number {
   const sizes = new MeasuredSizes();
   const size = txnResponseSize(header, result, sizes);

@@ -1,5 +1,5 @@
 import type { Command, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
-import { checkRange, hasInterval, isReadOnlyTxn } from '@tenure/core';
+import { checkRange, isReadOnlyTxn } from '@tenure/core';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -89,14 +89,16 @@ export class KvService {
     const command: Command = { kind: 'txn', txn };
     const full = this.#admitSize(command, request);
     if (full !== undefined) return full;
-    if (!hasInterval(txn)) return replica.propose(command, request).then(this.#txnAnswer);
-    // What is too large now has no business in the log; what grows too large on the way there is refused by apply.
+    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
     const { state } = replica;
-    const checked = longReplies.txn(state, txn, () => state.checkTxnCost(txn), caller);
-    return Promise.resolve(checked).then((tooLarge) => {
-      if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
-      return replica.propose(command, request).then(this.#txnAnswer);
-    });
+    if (!longReplies.isLong(state, txn)) return propose();
+    // What looks at too much now has no business in the log; what is too large otherwise is refused by apply.
+    return longReplies
+      .inTurn(() => state.checkTxnCost(txn), caller)
+      .then((tooLarge) => {
+        if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
+        return propose();
+      });
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
@@ -109,7 +111,7 @@ export class KvService {
       const header = responseHeader(identity, state.currentRevision, state.epoch);
       return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
     };
-    return longReplies.txn(state, txn, evaluate, caller);
+    return longReplies.isLong(state, txn) ? longReplies.inTurn(evaluate, caller) : evaluate();
   }
 
   async compact(request: Buffer): Promise<Buffer> {

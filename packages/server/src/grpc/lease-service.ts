@@ -20,7 +20,7 @@ import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import { LeaseList } from './lease-list.ts';
 import type { LongReplies } from './long-replies.ts';
-import { type Collection, ReplyInMaking } from './reply-in-making.ts';
+import { type Collection, ListReply } from './list-reply.ts';
 import { responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
@@ -57,7 +57,7 @@ const maxWaitingRenewals = 10_000;
 export class LeaseService {
   readonly #options: LeaseServiceOptions;
   /** With details and without: the long lists that have not begun. */
-  readonly #nextLists = new Map<boolean, ReplyInMaking<number>>();
+  readonly #nextLists = new Map<boolean, ListReply<number>>();
 
   constructor(options: LeaseServiceOptions) {
     this.#options = options;
@@ -178,7 +178,7 @@ export class LeaseService {
     if (replica.state.leaseCount <= leasesAtOnce) return longReplies.collected(this.#listLeases(details), caller);
     let next = this.#nextLists.get(details);
     if (next === undefined) {
-      next = new ReplyInMaking(() => {
+      next = new ListReply(() => {
         // Who asks from now on may know of leases that this one does not have.
         this.#nextLists.delete(details);
         return this.#listLeases(details);

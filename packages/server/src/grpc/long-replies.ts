@@ -1,6 +1,6 @@
 import { hasInterval, type RangeRequest, type RangeResult, type StateMachine, type TxnRequest } from '@tenure/core';
 import { encodeList, type ListMessage, SlicedReply } from '@tenure/protocol';
-import { type Collection, largeReply, ReplyInMaking } from './reply-in-making.ts';
+import { type Collection, largeReply, ListReply } from './list-reply.ts';
 import { statusOfCoreError } from './status-of.ts';
 import { type Caller, SlicedWork } from './sliced-work.ts';
 import { type Reply, smallReplyBytes } from './transport/transport.ts';
@@ -33,15 +33,19 @@ export class LongReplies {
     if (scan.step(rowsAtOnce)) return this.list(message(scan.result), caller);
     const unpin = state.pin(scan.revision);
     const rest: Collection<Item> = { step: () => scan.step(rowsAStep), message: () => message(scan.result) };
-    return this.make(new ReplyInMaking(() => rest), caller).finally(unpin);
+    return this.make(new ListReply(() => rest), caller).finally(unpin);
+  }
+
+  /** Whether the transaction looks at so many keys that it has to wait for its turn. */
+  isLong(state: StateMachine, txn: TxnRequest): boolean {
+    return hasInterval(txn) && state.countRows({ kind: 'txn', txn }, rowsAtOnce) >= rowsAtOnce;
   }
 
   /**
-   * Evaluates a transaction in one step, since what it reads is of one moment; its limits bound that step. One that
-   * looks at many keys waits for its turn, so that many of them do not come in the same turn of the event loop.
+   * Evaluates a long transaction in one step, since what it reads is of one moment; its limits bound that step. It
+   * waits for its turn, so that many of them do not come in the same turn of the event loop.
    */
-  txn<Result>(state: StateMachine, txn: TxnRequest, evaluate: () => Result, caller: Caller): Result | Promise<Result> {
-    if (!hasInterval(txn) || state.countRows({ kind: 'txn', txn }, rowsAtOnce) < rowsAtOnce) return evaluate();
+  inTurn<Result>(evaluate: () => Result, caller: Caller): Promise<Result> {
     let result: Result;
     const step = (): boolean => {
       result = evaluate();
@@ -53,12 +57,12 @@ export class LongReplies {
   /** Collects what it takes to make a list, the first step of it at once, and answers with it. */
   collected<Item>(collection: Collection<Item>, caller: Caller): Reply | Promise<Reply> {
     if (collection.step()) return this.list(collection.message(), caller);
-    return this.make(new ReplyInMaking(() => collection), caller);
+    return this.make(new ListReply(() => collection), caller);
   }
 
   /** Makes the list when its turn comes, once for all who ask for the same. */
-  make<Item>(making: ReplyInMaking<Item>, caller: Caller): Promise<Reply> {
-    return this.#work.run(making.step, caller).then(() => making.answer());
+  make<Item>(reply: ListReply<Item>, caller: Caller): Promise<Reply> {
+    return this.#work.run(reply.step, caller).then(() => reply.answer());
   }
 
   /** Answers with a list that is there: what has been done already is never refused. */

@@ -3,9 +3,9 @@ import type * as Grpc from '@grpc/grpc-js';
 type Connector = ReturnType<Grpc.ChannelCredentials['_createSecureConnector']>;
 
 /**
- * The same credentials, whose connections keep no process alive. grpc-js holds a process for as long as any call is
- * open, a watch or a stream of renewals too; here whoever makes a call says whether it does. There is no option for
- * it, but credentials are given each socket: a version of grpc-js that did not would keep processes alive as before.
+ * Unreferences the sockets that these credentials connect. grpc-js keeps a process alive while any call is open, also
+ * an idle watch or renewal stream, and has no option against that; our client decides it per call (ProcessRef). The
+ * credentials' connector is the only place where grpc-js hands out its sockets.
  */
 export function unreferenced(credentials: Grpc.ChannelCredentials): Grpc.ChannelCredentials {
   const create = credentials._createSecureConnector.bind(credentials);

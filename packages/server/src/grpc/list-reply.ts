@@ -19,7 +19,7 @@ export interface Collection<Item> {
  * A long list on its way from its first item to what is sent. Nothing of it is in memory before its first step. It may
  * be made for several callers, each of whom sends it at a pace of its own.
  */
-export class ReplyInMaking<Item> {
+export class ListReply<Item> {
   /** Always the same function, which names the work to those who share it. */
   readonly step: WorkStep = () => this.#step();
   readonly #begin: () => Collection<Item>;
