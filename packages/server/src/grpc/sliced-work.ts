@@ -1,6 +1,6 @@
 import { ProposalError } from '../replica/proposal-error.ts';
 import { FairQueue } from './transport/fair-queue.ts';
-import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+import { callIsOver } from './transport/grpc-status.ts';
 import type { Call } from './transport/transport.ts';
 
 /** A piece of work that may take long: each call does a short step of it, and returns whether all is done. */
@@ -138,9 +138,4 @@ export class SlicedWork {
     else this.#waiting.delete(caller.connection, job);
     settle();
   }
-}
-
-/** Nobody is there any more to whom it would be sent. */
-function callIsOver(): GrpcStatus {
-  return new GrpcStatus(GrpcCode.cancelled, 'the call is over');
 }
