@@ -1,5 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openFileEngine } from '../packages/server/src/engines/file/file-engine.ts';
+import { entry } from '../packages/server/src/engines/testing/engine-case.ts';
 import { SeededRandom } from './crash/seeded-random.ts';
 import { Writer } from './crash/writer.ts';
 import { straceWorks } from './file-engine/writer-process.ts';
@@ -85,5 +90,88 @@ describe.runIf(straceWorks()).concurrent('a server whose disk fails', limits, ()
     await Promise.all(writing);
     await server.stop();
     await folder.expectNothingLost();
+  });
+});
+
+const diskBytes = 4 * 1024 * 1024;
+
+/** A file system of its own, so small that it can be filled; undefined where none may be mounted. */
+async function smallDisk(onEnd: (end: () => Promise<void>) => void): Promise<string | undefined> {
+  const path = await temporaryFolder();
+  onEnd(() => rm(path, { recursive: true, force: true }));
+  const options = `size=${diskBytes},mode=700`;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]).status !== 0) return undefined;
+  onEnd(async () => void spawnSync('umount', [path]));
+  return path;
+}
+
+function fill(disk: string): string {
+  const filler = join(disk, 'filler');
+  for (let bytes = diskBytes; bytes >= 1; bytes = Math.floor(bytes / 2)) {
+    try {
+      for (;;) writeFileSync(filler, Buffer.alloc(bytes), { flag: 'a' });
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ENOSPC' });
+    }
+  }
+  return filler;
+}
+
+/** Takes away what was written ahead of the log, as a log has none that was closed at the end of it. */
+function cutRoomAhead(dataDir: string): void {
+  for (const name of readdirSync(dataDir).filter((file) => file.endsWith('.segment'))) {
+    const bytes = readFileSync(join(dataDir, name));
+    truncateSync(join(dataDir, name), bytes.findLastIndex((byte) => byte !== 0) + 1);
+  }
+}
+
+describe('a server on a full disk', limits, () => {
+  it('starts with the room ahead of its log; without any it says what to do, and loses nothing', async (context) => {
+    const disk = await smallDisk(context.onTestFinished);
+    if (disk === undefined) context.skip('no file system may be mounted here');
+    const dataDir = join(disk as string, 'data');
+    let server = await TestedServer.start({ dataDir });
+    const value = Buffer.alloc(50_000, 'x');
+    const { header } = await server.kv.put({ key: Buffer.from('kept'), value });
+    await server.stop();
+
+    const filler = fill(disk as string);
+    server = await TestedServer.start({ dataDir });
+    await server.kv.deleteRange({ key: Buffer.from('kept') });
+    await server.kv.compact({ revision: header?.revision ?? 0n });
+    await server.kv.put({ key: Buffer.from('last') });
+    await server.stop();
+
+    cutRoomAhead(dataDir);
+    fill(disk as string);
+    const fullDisk = /Error: .*ENOSPC.*the disk is full \(0\.0 MiB free\): free 16 MiB or more of other files there/m;
+    // What is left of the last page takes a start or two.
+    for (let starts = 1; ; starts++) {
+      expect(starts).toBeLessThan(20);
+      const refused = await TestedServer.start({ dataDir }).catch((error: Error) => error);
+      if (refused instanceof TestedServer) {
+        await refused.stop();
+        continue;
+      }
+      expect(refused.message).toMatch(fullDisk);
+      break;
+    }
+    rmSync(filler);
+    server = await TestedServer.start({ dataDir });
+    const { kvs } = await server.kv.range(all);
+    expect(kvs.map(({ key }) => Buffer.from(key).toString())).toEqual(['last']);
+    await server.stop();
+  });
+
+  it('has its log written without room ahead where the disk has none to give', async (context) => {
+    const disk = await smallDisk(context.onTestFinished);
+    if (disk === undefined) context.skip('no file system may be mounted here');
+    const options = { folder: join(disk as string, 'data'), preallocateBytes: 2 * diskBytes };
+    for (const count of [1, 2]) {
+      const engine = await openFileEngine(options);
+      const end = await engine.append([entry('one'), entry('two')], await engine.tail());
+      expect(end.index).toBe(2 * count);
+      await engine.close();
+    }
   });
 });

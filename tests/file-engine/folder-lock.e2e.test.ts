@@ -1,8 +1,11 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openFileEngine } from '../../packages/server/src/engines/file/file-engine.ts';
+import { entry } from '../../packages/server/src/engines/testing/engine-case.ts';
 import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
+import { TestedServer } from '../robustness/tested-server.ts';
 import { WriterProcess, checkLog } from './writer-process.ts';
 
 const appends = 3;
@@ -69,5 +72,98 @@ test('a folder with a path longer than any socket’s can be locked', async () =
     const engine = await openFileEngine({ folder });
     await expect(openFileEngine({ folder })).rejects.toMatchObject({ code: 'locked' });
     await engine.close();
+  });
+});
+
+function removeLockFile(folder: string): void {
+  const sockets = readdirSync(folder).filter((name) => name.endsWith('.socket'));
+  expect(sockets).toHaveLength(1);
+  for (const name of sockets) rmSync(join(folder, name));
+}
+
+const removed = /lock-\d+-[0-9a-f]+\.socket, the lock on the data folder, was removed or the folder was moved/;
+
+test('a server whose lock file is removed stops by itself, though nobody asks it for anything', async () => {
+  await withTemporaryFolder(async (dataDir) => {
+    const server = await TestedServer.start({ dataDir });
+    removeLockFile(dataDir);
+    const { code, err } = await server.process.ended;
+    server.client.close();
+    expect(code).toBe(1);
+    expect(err).toMatch(removed);
+  });
+});
+
+test.each([
+  ['removed', removeLockFile],
+  ['moved with its folder', (folder: string) => renameSync(folder, `${folder}-moved`)],
+])('no write is acknowledged once the lock file was %s', async (_, take) => {
+  await withTemporaryFolder(async (parent) => {
+    const folder = join(parent, 'data');
+    const engine = await openFileEngine({ folder });
+    const end = await engine.append([entry('one')], await engine.tail());
+    take(folder);
+    await expect(engine.append([entry('two')], end)).rejects.toMatchObject({ code: 'fatal', message: removed });
+    await engine.close();
+  });
+});
+
+test('a write that was out when the lock file was removed is not acknowledged', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const engine = await openFileEngine({ folder });
+    const appending = engine.append([entry('one')], await engine.tail());
+    removeLockFile(folder);
+    await expect(appending).rejects.toMatchObject({ code: 'fatal', message: removed });
+    await engine.close();
+  });
+});
+
+test.runIf(process.platform === 'linux')(
+  'without its lock file a folder is refused all the same, by any path',
+  async () => {
+    await withTemporaryFolder(async (parent) => {
+      const folder = join(parent, 'data');
+      const link = join(parent, 'link');
+      symlinkSync(folder, link);
+      const holder = new WriterProcess({ folder, appends, stay: true });
+      try {
+        await holder.line('done');
+        removeLockFile(folder);
+        for (const path of [folder, link]) {
+          await expect(openFileEngine({ folder: path })).rejects.toMatchObject({ code: 'locked' });
+        }
+      } finally {
+        await holder.kill();
+      }
+      await checkLog({ folder: link, appends }, 9, 0);
+    });
+  },
+);
+
+const ownNetwork = ['unshare', '--net', '--'];
+const canUnshare = spawnSync(ownNetwork[0]!, [...ownNetwork.slice(1), 'true']).status === 0;
+if (!canUnshare) console.log('skipped: locks of other containers, for want of the right to make a network namespace');
+
+test.runIf(canUnshare)('another container sees the lock file; once that is gone, the holder gives way', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const engine = await openFileEngine({ folder });
+    const end = await engine.append([entry('one')], await engine.tail());
+    const refused = new WriterProcess({ folder, appends }, { under: ownNetwork });
+    expect(await refused.line('failed')).toMatch(/^locked/);
+    await refused.exited;
+    removeLockFile(folder);
+    const other = new WriterProcess({ folder, appends, stay: true }, { under: ownNetwork });
+    try {
+      expect(await other.line('done')).toBe('');
+      await expect(engine.append([entry('two')], end)).rejects.toMatchObject({ code: 'fatal', message: removed });
+      await engine.close();
+      // The lock that stands now is the other's.
+      await expect(openFileEngine({ folder })).rejects.toMatchObject({ code: 'locked' });
+    } finally {
+      await other.kill();
+    }
+    const again = await openFileEngine({ folder });
+    expect((await again.tail()).index).toBe(1 + 3 * appends);
+    await again.close();
   });
 });

@@ -25,6 +25,8 @@ export interface WriterFaults {
   readonly maxFileKib?: number;
   /** Writes down the calls that write, sync, rename and print, in their order, in this file. */
   readonly traceFile?: string;
+  /** A command that runs the writer. */
+  readonly under?: readonly string[];
 }
 
 /** A process that writes a log, on a sound disk or with faults. */
@@ -37,10 +39,10 @@ export class WriterProcess {
   #hasExited = false;
 
   constructor(options: WriterOptions, faults: WriterFaults = {}) {
-    const { injections = [], maxFileKib, traceFile } = faults;
+    const { injections = [], maxFileKib, traceFile, under = [] } = faults;
     this.#options = { ...defaults, ...options } as Required<WriterOptions>;
     const limit = maxFileKib === undefined ? [] : ['bash', '-c', `ulimit -f ${maxFileKib}; exec "$@"`, 'bash'];
-    const node = [...limit, process.execPath, script, JSON.stringify(this.#options)];
+    const node = [...under, ...limit, process.execPath, script, JSON.stringify(this.#options)];
     const calls = injections.map((injection) => injection.split(':')[0]!);
     const traced = traceFile === undefined ? calls : ['write', 'pwrite64', 'fdatasync', 'fsync', 'rename'];
     const strace = ['strace', '-f', '-qq', '-o', traceFile ?? '/dev/null', '-e', 'signal=none'];

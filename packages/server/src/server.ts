@@ -128,7 +128,7 @@ class Server implements RunningServer {
 
   async #recover(): Promise<{ replica: Replica; leadership: Leadership }> {
     const config = this.#config;
-    this.#engine = await openEngine(config, this.#log);
+    this.#engine = await openEngine(config, this.#log, this.#fail);
     const metrics = new ServerMetrics({
       version: tenureVersion,
       quotaBytes: config.quotaBackendBytes,
@@ -265,7 +265,8 @@ async function openSharedServer(config: ServerConfig, log: Logger): Promise<Shar
   return new SharedServer(config, engine, health, log);
 }
 
-async function openEngine(config: ServerConfig, log: Logger): Promise<LogEngine> {
+async function openEngine(config: ServerConfig, log: Logger, onLockLost: (error: Error) => void): Promise<LogEngine> {
   if (config.engine === 'memory') return memoryEngine();
-  return openFileEngine({ folder: config.dataDir, onNotice: (notice) => log.warn({ notice }, 'the log was mended') });
+  const onNotice = (notice: string): void => log.warn({ notice }, 'the log was mended');
+  return openFileEngine({ folder: config.dataDir, onNotice, onLockLost });
 }

@@ -4,6 +4,7 @@ import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position, StoredSnapshot } from '../log-engine.ts';
 import { TailBell } from '../tail-bell.ts';
 import { prepareDataFolder } from './data-folder.ts';
+import { noRoomHelp } from './disk-room.ts';
 import { syncFolder, systemErrorCode } from './file-system.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { FolderLock } from './folder-lock.ts';
@@ -25,7 +26,15 @@ export interface FileEngineOptions {
   readonly maxFollowBytes?: number;
   /** Told what opening has put in order, for the operator's log. */
   readonly onNotice?: (notice: string) => void;
+  /** Told once when the folder may have passed to another server, while nothing was asked of this engine. */
+  readonly onLockLost?: (error: EngineError) => void;
 }
+
+/**
+ * How often the lock is looked at beside the looks before and after each write: what is answered from memory alone is
+ * wrong for this long at most.
+ */
+const lockCheckIntervalMs = 200;
 
 /**
  * Opens the log in a folder of this machine, which is made if need be, and holds it until `close` or the end of the
@@ -42,11 +51,12 @@ export async function openFileEngine(options: FileEngineOptions): Promise<LogEng
   const lock = await lockFolder(folder);
   try {
     const log = await recoverLog(folder, limits, options.onNotice ?? (() => undefined));
-    return new FileEngine(folder, limits, options.maxFollowBytes ?? 1024 * 1024, lock, log);
+    return new FileEngine(folder, limits, options, lock, log);
   } catch (error) {
     await lock.release();
     if (error instanceof EngineError) throw error;
-    throw new EngineError('fatal', `opening the log in ${folder} failed: ${messageOf(error)}`, { cause: error });
+    const message = `opening the log in ${folder} failed: ${messageOf(error)}`;
+    throw new EngineError('fatal', withHelp(message, noRoomHelp(folder, error)), { cause: error });
   }
 }
 
@@ -56,6 +66,7 @@ class FileEngine implements LogEngine {
   readonly #limits: SegmentLimits;
   readonly #maxFollowBytes: number;
   readonly #lock: FolderLock;
+  readonly #lockChecks: NodeJS.Timeout;
   /** Ascending and without gaps; the last one is the writer's. */
   readonly #segments: Segment[];
   #writer: SegmentWriter;
@@ -69,11 +80,18 @@ class FileEngine implements LogEngine {
   #ended: EngineError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(folder: string, limits: SegmentLimits, maxFollowBytes: number, lock: FolderLock, log: RecoveredLog) {
+  constructor(
+    folder: string,
+    limits: SegmentLimits,
+    { maxFollowBytes = 1024 * 1024, onLockLost }: FileEngineOptions,
+    lock: FolderLock,
+    log: RecoveredLog,
+  ) {
     this.#folder = folder;
     this.#limits = limits;
     this.#maxFollowBytes = maxFollowBytes;
     this.#lock = lock;
+    this.#lockChecks = setInterval(() => this.#lookAtLock(onLockLost), lockCheckIntervalMs).unref();
     this.#segments = log.segments;
     this.#writer = log.writer;
     this.#snapshots = new SnapshotStore(folder, log.snapshot, {
@@ -103,9 +121,15 @@ class FileEngine implements LogEngine {
     }
   }
 
+  /**
+   * The lock is looked at again behind the sync. If it is there, whoever takes the folder later finds the entry; if it
+   * is not, somebody may have read the log before the entry was in it, and it must not be acknowledged.
+   */
   async #write(batch: readonly Uint8Array[]): Promise<Position> {
+    this.#checkLock();
     if (this.#writer.isFull) await this.#rotate();
     await this.#writer.append(batch);
+    this.#checkLock();
     return this.#writer.segment.end;
   }
 
@@ -176,6 +200,7 @@ class FileEngine implements LogEngine {
     try {
       await this.#tidy(async () => {
         // Whoever saves the state of another log learns it here.
+        this.#checkLock();
         await (await this.#cursorBehind(position)).close();
         await this.#snapshots.save(position, chunks);
       });
@@ -197,6 +222,7 @@ class FileEngine implements LogEngine {
   /** Oldest first, each gone for good before the next: after a crash the rest is without gaps. */
   async #removeSegments(upTo: number): Promise<void> {
     while (this.#segments.length > 1 && this.#segments[0]!.end.index <= upTo) {
+      this.#checkLock();
       const segment = this.#segments.shift()!;
       try {
         await rm(segment.path);
@@ -217,6 +243,9 @@ class FileEngine implements LogEngine {
   }
 
   async #close(): Promise<void> {
+    clearInterval(this.#lockChecks);
+    // What closing writes into the folder must not meet another server there.
+    this.#lookAtLock(undefined);
     this.#ended ??= new EngineError('closed', 'the log engine is closed');
     this.#bell.ring();
     await Promise.allSettled([this.#appending, this.#tidying]);
@@ -247,11 +276,30 @@ class FileEngine implements LogEngine {
     if (this.#ended !== undefined) throw this.#ended;
   }
 
+  #checkLock(): void {
+    const why = this.#lock.lostBecause();
+    if (why !== undefined) throw this.#endWith(new EngineError('fatal', `${why}; ${stopHelp}`));
+  }
+
+  #lookAtLock(onLost: ((error: EngineError) => void) | undefined): void {
+    if (this.#ended !== undefined) return;
+    try {
+      this.#checkLock();
+    } catch (error) {
+      if (error instanceof EngineError) onLost?.(error);
+    }
+  }
+
   /** The end of this engine: only a restart, which reads everything anew, can tell what the disk holds. */
   #fail(what: string, cause: unknown): EngineError {
+    const message = withHelp(`${what}: ${messageOf(cause)}; ${stopHelp}`, noRoomHelp(this.#folder, cause));
+    return this.#endWith(new EngineError('fatal', message, { cause }));
+  }
+
+  /** Gives what ended it first. */
+  #endWith(error: EngineError): EngineError {
     if (this.#ended?.code !== 'fatal') {
-      const help = 'the server must stop, and when it is started it reads its log anew';
-      this.#ended = new EngineError('fatal', `${what}: ${messageOf(cause)}; ${help}`, { cause });
+      this.#ended = error;
       this.#bell.ring();
     }
     return this.#ended;
@@ -262,6 +310,12 @@ class FileEngine implements LogEngine {
     const message = `entry ${from.index + 1} is gone: the log begins behind entry ${begin}, load the snapshot`;
     return new EngineError('trimmed', message);
   }
+}
+
+const stopHelp = 'the server must stop, and when it is started it reads its log anew';
+
+function withHelp(message: string, help: string | undefined): string {
+  return help === undefined ? message : `${message}; ${help}`;
 }
 
 function messageOf(error: unknown): string {

@@ -5,10 +5,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineError } from '../engine-error.ts';
+import { noRoomHelp } from './disk-room.ts';
 import { systemErrorCode } from './file-system.ts';
 
 /**
- * The lock on a data folder: a listening unix socket in it.
+ * The lock on a data folder: a listening unix socket in it, and on Linux a second one that is no file.
  *
  * The kernel closes a socket with its process, however that ends, so a lock never outlives its holder and a restart
  * after kill -9 is possible at once; Node has no call for flock or fcntl locks, and a file with a pid cannot tell a
@@ -22,10 +23,20 @@ import { systemErrorCode } from './file-system.ts';
  * that looks later sees the other. Whoever sees another one that holds the lock, gives up; whoever sees another one
  * that is looking too, withdraws and tries again after a random time. So at most one holds it.
  *
+ * A file can be removed by a stray `rm`. So the first step is an abstract socket named after the device and inode of
+ * the folder: the kernel gives it to one process, by whatever path that came, and no file stands for it. It is known
+ * to one network namespace, so it does not see into other containers: there the holder has to notice, by
+ * `lostBecause`, that its file is gone.
+ *
  * Its limit: the processes must run on one kernel, in whatever containers. Two machines that mount the same network
  * file system do not see one another's sockets.
  */
 export interface FolderLock {
+  /**
+   * Why another process may hold the folder by now: the lock's file is not where the folder's path leads. Undefined
+   * while it is. Costs a look at one name, a few microseconds.
+   */
+  lostBecause(): string | undefined;
   release(): Promise<void>;
 }
 
@@ -41,21 +52,22 @@ const maxSocketPathBytes = process.platform === 'linux' ? 108 : 104;
 /** Takes the lock, or rejects with EngineError `locked` if another process (or this one) has it. */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const folderFd = fs.openSync(folder, 'r');
+  const candidate = new Candidate(folder, folderFd);
   try {
     for (let attempt = 1; ; attempt++) {
-      const candidate = new Candidate(folder, folderFd);
-      const rival = (await candidate.listen())
-        ? await candidate.findRival('remove the dead')
-        : { holds: false, pid: undefined };
+      const listens = await candidate.listen();
+      const rival = (await candidate.findRival('remove the dead')) ?? (listens ? undefined : unnamedRival);
       if (rival === undefined) {
         candidate.hold();
-        return { release: () => candidate.withdraw().finally(() => fs.closeSync(folderFd)) };
+        const release = (): Promise<void> => candidate.withdraw().finally(() => fs.closeSync(folderFd));
+        return { lostBecause: () => candidate.lostBecause(), release };
       }
       await candidate.withdraw();
       if (rival.holds || attempt === maxAttempts) throw lockedBy(folder, rival.pid);
       await sleep(Math.random() * maxRetryDelayMs);
     }
   } catch (error) {
+    await candidate.withdraw();
     fs.closeSync(folderFd);
     throw error;
   }
@@ -76,35 +88,46 @@ interface Rival {
   readonly pid: string | undefined;
 }
 
-/** One process's attempt to take the lock, and its hold once it has it. */
+const unnamedRival: Rival = { holds: false, pid: undefined };
+
+interface FileId {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+/** One process's attempts to take the lock, and its hold once it has it. */
 class Candidate {
   readonly #folder: string;
   readonly #folderFd: number;
-  readonly #name = `lock-${process.pid}-${randomBytes(8).toString('hex')}.socket`;
-  readonly #server: Server;
+  readonly #abstractName: string | undefined;
+  /** A name is used once: what another process has found dead under it may be gone a moment later. */
+  #name = '';
+  #inode: FileId | undefined;
+  #servers: Server[] = [];
+  #hasAbstractName = false;
   #holds = false;
 
   constructor(folder: string, folderFd: number) {
     this.#folder = folder;
     this.#folderFd = folderFd;
-    this.#server = createServer((connection) => {
-      // Whoever asks may be gone before the answer: nothing to do about it.
-      connection.on('error', () => connection.destroy());
-      connection.end(this.#holds ? 'holds' : 'looks');
-    });
+    this.#abstractName = abstractNameOf(folderFd);
   }
 
-  /** False if somebody who took the lock meanwhile has swept the temporary socket away. */
+  /** False if somebody else has the abstract name, or took the lock meanwhile and swept the temporary socket away. */
   async listen(): Promise<boolean> {
+    this.#name = `lock-${process.pid}-${randomBytes(8).toString('hex')}.socket`;
+    if (this.#abstractName !== undefined) {
+      const refused = await this.#listenAt(this.#abstractName);
+      // Where a sandbox forbids such sockets, the one in the folder has to do.
+      if (systemErrorCode(refused) === 'EADDRINUSE') return false;
+      this.#hasAbstractName = refused === undefined;
+    }
     const temporary = `${this.#name}.tmp`;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error) => reject(noSocket(this.#folder, error)));
-      this.#server.listen(this.#socketPath(temporary), resolve);
-    });
-    // The lock must not be what keeps a process alive that has nothing else to do.
-    this.#server.unref();
+    const refused = await this.#listenAt(this.#socketPath(temporary));
+    if (refused !== undefined) throw noSocket(this.#folder, refused);
     try {
       fs.renameSync(join(this.#folder, temporary), join(this.#folder, this.#name));
+      this.#inode = fileIdAt(join(this.#folder, this.#name));
       return true;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT') return false;
@@ -112,7 +135,24 @@ class Candidate {
     }
   }
 
-  /** Somebody else who listens in the folder, a holder before all others. */
+  #listenAt(path: string): Promise<Error | undefined> {
+    const server = createServer((connection) => {
+      // Whoever asks may be gone before the answer: nothing to do about it.
+      connection.on('error', () => connection.destroy());
+      connection.end(this.#holds ? 'holds' : 'looks');
+    });
+    return new Promise((resolve) => {
+      server.on('error', resolve);
+      server.listen(path, () => {
+        // The lock must not be what keeps a process alive that has nothing else to do.
+        server.unref();
+        this.#servers.push(server);
+        resolve(undefined);
+      });
+    });
+  }
+
+  /** Somebody else who listens for the folder, a holder before all others. */
   async findRival(dead: 'remove the dead' | 'leave the dead'): Promise<Rival | undefined> {
     let found: Rival | undefined;
     for (const name of fs.readdirSync(this.#folder)) {
@@ -123,7 +163,9 @@ class Candidate {
         if (dead === 'remove the dead') fs.rmSync(join(this.#folder, name), { force: true });
       } else if (found?.holds !== true) found = { holds: answer === 'holds', pid };
     }
-    return found;
+    if (found?.holds === true || this.#abstractName === undefined || this.#hasAbstractName) return found;
+    const answer = await probe(this.#abstractName);
+    return answer === 'dead' ? found : { holds: answer === 'holds', pid: found?.pid };
   }
 
   hold(): void {
@@ -133,11 +175,20 @@ class Candidate {
     }
   }
 
-  withdraw(): Promise<void> {
-    fs.rmSync(join(this.#folder, this.#name), { force: true });
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
+  lostBecause(): string | undefined {
+    const path = join(this.#folder, this.#name);
+    const found = fileIdAt(path);
+    if (found !== undefined && found.ino === this.#inode?.ino && found.dev === this.#inode.dev) return undefined;
+    return `${path}, the lock on the data folder, was removed or the folder was moved, so another server may have it`;
+  }
+
+  async withdraw(): Promise<void> {
+    if (this.#name !== '') fs.rmSync(join(this.#folder, this.#name), { force: true });
+    this.#hasAbstractName = false;
+    const closed = this.#servers.splice(0).map((server) => {
+      return new Promise<void>((resolve) => void server.close(() => resolve()));
     });
+    await Promise.all(closed);
   }
 
   /** A path to `name` that is short however long the folder's is, where the system has /proc. */
@@ -177,7 +228,7 @@ function probe(path: string): Promise<'dead' | 'looks' | 'holds'> {
 }
 
 function lockedBy(folder: string, pid: string | undefined): EngineError {
-  const holder = pid === undefined ? 'another process that is starting' : `process ${pid}`;
+  const holder = pid === undefined ? 'another process' : `process ${pid}`;
   return new EngineError(
     'locked',
     `the data folder ${folder} is in use by ${holder}: stop that one first, or choose another folder with --data-dir`,
@@ -185,6 +236,17 @@ function lockedBy(folder: string, pid: string | undefined): EngineError {
 }
 
 function noSocket(folder: string, cause: Error): EngineError {
-  const message = `cannot lock the data folder ${folder}: its file system must allow unix sockets (${cause.message})`;
-  return new EngineError('unusable', message, { cause });
+  const help = noRoomHelp(folder, cause) ?? 'its file system must allow unix sockets';
+  return new EngineError('unusable', `cannot lock the data folder ${folder}: ${help} (${cause.message})`, { cause });
+}
+
+/** The kernel's own name for the folder, the same by every path; undefined where there are no abstract sockets. */
+function abstractNameOf(folderFd: number): string | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const { dev, ino } = fs.fstatSync(folderFd, { bigint: true });
+  return `\0tenure-data-folder-${dev.toString(16)}-${ino.toString(16)}`;
+}
+
+function fileIdAt(path: string): FileId | undefined {
+  return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
 }

@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Position } from '../log-engine.ts';
+import { isRefusedForRoom } from './disk-room.ts';
 import { closeFile, openFile, syncData, syncFolder, truncateFile, writeFully } from './file-system.ts';
 import { segmentName, temporaryName } from './file-names.ts';
 import { encodeBatch, encodeMark, encodeSegmentHeader, newMarker } from './segment-format.ts';
@@ -32,6 +33,8 @@ export class SegmentWriter {
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
   /** Whether the last record is a batch. */
   #unmarked = false;
+  /** Whether the disk has refused room ahead in this segment. */
+  #aheadRefused = false;
 
   constructor(segment: Segment, fd: number, limits: SegmentLimits) {
     this.segment = segment;
@@ -113,11 +116,20 @@ export class SegmentWriter {
     segment.bytes = recordEnd;
   }
 
+  /** Room ahead is worth having, not needed: on a disk that is nearly full the record is written without it. */
   async #extend(recordEnd: number): Promise<void> {
     const { maxSegmentBytes, preallocateBytes } = this.#limits;
-    const zeros = Math.max(0, Math.min(preallocateBytes, maxSegmentBytes - recordEnd));
-    await writeFully(this.#fd, Buffer.alloc(zeros), zeros, recordEnd);
-    this.segment.fileBytes = recordEnd + zeros;
+    const zeros = this.#aheadRefused ? 0 : Math.max(0, Math.min(preallocateBytes, maxSegmentBytes - recordEnd));
+    try {
+      await writeFully(this.#fd, Buffer.alloc(zeros), zeros, recordEnd);
+      this.segment.fileBytes = recordEnd + zeros;
+    } catch (error) {
+      if (!isRefusedForRoom(error)) throw error;
+      this.#aheadRefused = true;
+      // What was taken for it is given back: it lies behind a gap that the record has yet to fill.
+      await truncateFile(this.#fd, this.segment.fileBytes);
+      this.segment.fileBytes = recordEnd;
+    }
   }
 
   #room(bytes: number): Buffer {

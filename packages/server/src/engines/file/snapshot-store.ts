@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { EngineError } from '../engine-error.ts';
 import type { Position, StoredSnapshot } from '../log-engine.ts';
 import { snapshotName, temporaryName } from './file-names.ts';
-import { syncFolder, systemErrorCode } from './file-system.ts';
+import { isRefusedForRoom } from './disk-room.ts';
+import { syncFolder } from './file-system.ts';
 import type { StoredSnapshotFile } from './folder-scan.ts';
 import { readSnapshotChunks, writeSnapshotFile } from './snapshot-file.ts';
 
@@ -75,16 +76,6 @@ export class SnapshotStore {
       throw this.#owner.fail(`removing ${temporaryPath} failed`, error);
     }
   }
-}
-
-/**
- * Whether the system refused to take bytes in, for want of room: then none that it took before is lost. Of a failed
- * sync that cannot be said, whatever its reason.
- */
-function isRefusedForRoom(error: unknown): boolean {
-  const code = systemErrorCode(error);
-  const { syscall } = error as NodeJS.ErrnoException;
-  return (code === 'ENOSPC' || code === 'EDQUOT') && (syscall === 'write' || syscall === 'open');
 }
 
 /** A chunk is held in memory as a whole by whoever reads it. */
