@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
       // A proxy passes no settings of the session on, so this one is the user's.
       await stores.cluster.query('CREATE ROLE strict SUPERUSER LOGIN');
       await stores.cluster.query(`ALTER ROLE strict SET default_transaction_isolation = 'repeatable read'`);
-      bouncer = await PgBouncer.start(stores, 'strict');
+      bouncer = await PgBouncer.start(stores.cluster, 'strict', 'transaction');
     });
     afterAll(() => bouncer.stop());
 

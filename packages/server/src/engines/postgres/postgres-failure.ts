@@ -45,6 +45,7 @@ export function unavailable(what: string, cause: unknown): EngineError {
 const permanent = /^(28|3D|42)/;
 
 function isForGood(cause: unknown): boolean {
+  if (cause instanceof EngineError) return cause.code === 'unusable';
   return permanent.test(sqlStateOf(cause) ?? '') || asksForPassword(cause);
 }
 

@@ -89,6 +89,15 @@ export class PostgresSession {
     return { pid: this.#pid, applicationName: this.#applicationName };
   }
 
+  /**
+   * Whether a pooler stands between: the key by which a query may be cancelled is then the pooler's own, and does not
+   * name the process of the backend.
+   */
+  get isPooled(): boolean {
+    const { processID } = this.#client as Client & { readonly processID: number | null };
+    return processID !== this.#pid;
+  }
+
   /** Why nothing is answered any more; undefined while the connection stands, as far as this side knows. */
   get lostBecause(): Error | undefined {
     return this.#lostBecause;

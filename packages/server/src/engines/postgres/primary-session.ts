@@ -2,6 +2,7 @@ import type { PostgresAddress, PostgresHost } from './postgres-address.ts';
 import { describeFailure } from './postgres-failure.ts';
 import { PostgresSession } from './postgres-session.ts';
 import type { PostgresTiming } from './postgres-timing.ts';
+import { refuseSharedBackends } from './shared-backends.ts';
 
 /**
  * What the log needs of its sessions, whatever the role, the database or the server has as its default. Nothing may end
@@ -18,6 +19,7 @@ const settings = {
   default_transaction_isolation: 'read committed',
   client_min_messages: 'warning',
   bytea_output: 'hex',
+  standard_conforming_strings: 'on',
   // The one row that moves leaves dead versions behind while a backup holds them; its index finds the live one.
   enable_seqscan: 'off',
   // A table without an index has to be scanned all the same, and then counts as so dear that compiling the statement
@@ -105,6 +107,9 @@ async function openOn(
 ): Promise<PostgresSession> {
   const session = await PostgresSession.connectToPrimary(host, timing, purpose, signal);
   try {
+    if (purpose === 'start' && session.isPooled) {
+      await refuseSharedBackends(session, () => PostgresSession.connectToPrimary(host, timing, 'probe', signal));
+    }
     await session.query({ text: applySettings, values: [Object.keys(settings), Object.values(settings)] });
     return session;
   } catch (error) {
