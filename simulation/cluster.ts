@@ -1,4 +1,5 @@
-import { LeaseChecker, clockErrorMax } from './lease-checker.ts';
+import { clockErrorMax } from './expiry-bound.ts';
+import { LeaseChecker } from './lease-checker.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { NodeClock } from './node-clock.ts';
 import { Schedule } from './schedule.ts';
@@ -39,9 +40,12 @@ export class Cluster {
   constructor(scenario: Scenario, random: SeededRandom, omissions: Omissions) {
     this.#random = random;
     this.#omissions = omissions;
-    this.checker = new LeaseChecker(() => this.schedule.nowMs);
-    this.log = new SharedLog(this.schedule, random.split(), (entry) => {
-      this.checker.committed(entry);
+    this.checker = new LeaseChecker(
+      () => this.schedule.nowMs,
+      (leader) => this.#serverOf(leader)?.clock.stoppedMs ?? 0,
+    );
+    this.log = new SharedLog(this.schedule, random.split(), (entry, beganMs) => {
+      this.checker.committed(entry, beganMs);
       for (const { server } of this.machines) {
         server.clock.deliver(this.#noticeMs(), () => server.replica.noticed());
       }
@@ -82,6 +86,10 @@ export class Cluster {
     machine.server.start();
   }
 
+  #serverOf(leaderId: string): SimulatedServer | undefined {
+    return this.machines.map((machine) => machine.server).find((one) => one.leaderId === leaderId);
+  }
+
   /** Those that a client may use. */
   #serversFor(client: number): readonly SimulatedServer[] {
     const { machines } = this;
@@ -103,9 +111,7 @@ export class Cluster {
       clock,
       log: this.log,
       random: this.#random.split(),
-      serverOf: (leaderId) => {
-        return this.machines.map((machine) => machine.server).find((one) => one.leaderId === leaderId);
-      },
+      serverOf: (leaderId) => this.#serverOf(leaderId),
       acknowledged: (id, askedMs, epoch) => this.checker.acknowledged(id, askedMs, epoch),
       applied: (state) => this.checker.applied(state),
       trueMs: () => this.schedule.nowMs,

@@ -1,13 +1,8 @@
 import { StateMachine, type LeaseChange } from '@tenure/core';
+import { ExpiryBound, changeSlackMs, clockErrorMax, expirySlackMs, type UnrenewedTime } from './expiry-bound.ts';
 import { toEntry } from './simulated-replica.ts';
 import type { LogEntry } from './shared-log.ts';
 
-/** Clocks run this much too fast or too slow, at most. */
-export const clockErrorMax = 0.05;
-/** An expiry is proposed this long after its moment, at most, on the leader's clock: a sleep and two appends. */
-const expirySlackMs = 1_800;
-/** What a change of leader may add to an expiry that is due: a right's length, and a heartbeat interval. */
-const changeSlackMs = 1_000;
 /** At every 32nd entry the states of all servers are compared: it costs as much as a snapshot. */
 const hashedEvery = 32;
 /** Rounding of times to whole milliseconds. */
@@ -22,17 +17,19 @@ interface LeaseRecord {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly grantedMs: number;
-  /** True time from which its TTL must at least run: when its last acknowledged renewal reached the keeper. */
-  countsFromMs: number;
+  /** From when its TTL must run, in true time: its last acknowledged renewal reached the keeper then. */
+  time: UnrenewedTime;
   /** By the rules, in cluster time; undefined while it is live. */
   dateMs: number | undefined;
   /** Changes of leader that came after the date. */
   lateClaims: number;
+  isOverdue: boolean;
 }
 
 /**
  * Sees every entry at the moment when it becomes durable, and every acknowledgement at the moment when a leader gives
- * it, all in true time, and notes what breaks an invariant (L1-L9 of the reliability rules).
+ * it, all in true time, and notes what breaks an invariant (L1-L9 of the reliability rules, and as L11 the bound of
+ * `expiry-bound.ts`).
  */
 export class LeaseChecker {
   readonly state = new StateMachine();
@@ -43,8 +40,12 @@ export class LeaseChecker {
   readonly #ends = new Map<bigint, LeaseEnd>();
   readonly #hashes = new Map<number, number>();
 
-  constructor(trueMs: () => number) {
+  readonly #bound: ExpiryBound;
+
+  /** `stoppedMs` is how long the process of that leader has stood still in all. */
+  constructor(trueMs: () => number, stoppedMs: (leader: string) => number) {
     this.#trueMs = trueMs;
+    this.#bound = new ExpiryBound(stoppedMs);
   }
 
   exists(id: bigint): boolean {
@@ -65,15 +66,17 @@ export class LeaseChecker {
     this.violations.push(`${rule} at ${Math.round(this.#trueMs())} ms: ${what}`);
   }
 
-  committed(entry: LogEntry): void {
+  /** `beganMs` is when its append began. */
+  committed(entry: LogEntry, beganMs: number): void {
     const applied = this.state.apply(toEntry(entry));
     const first = entry.proposed[0]?.command;
     if (first?.kind === 'claim' && applied.responses[0]?.kind !== 'error') this.#claimed();
     else if (entry.epoch !== this.state.epoch) {
       this.violated('A3', `entry ${entry.index} of epoch ${entry.epoch} follows a claim of ${this.state.epoch}`);
-    }
+    } else this.#bound.appended(this.state.leader, beganMs);
     if (first?.kind === 'resign' && applied.responses[0]?.kind === 'ok') this.counts.resigned += 1;
     for (const change of applied.leaseChanges) this.#changed(change);
+    for (const record of this.#records.values()) this.#judge(record);
     if (entry.index % hashedEvery === 0) this.#hashes.set(entry.index, this.state.stateHash());
   }
 
@@ -93,8 +96,9 @@ export class LeaseChecker {
       this.violated('L8', `the leader of epoch ${epoch} acknowledged a renewal of lease ${id} although ${claimed}`);
     }
     const record = this.#records.get(id);
-    if (record !== undefined) record.countsFromMs = Math.max(record.countsFromMs, askedMs);
-    else if (this.#ends.get(id)?.cause === 'expired') {
+    if (record !== undefined) {
+      if (askedMs > record.time.sinceMs) record.time = this.#bound.renewed(askedMs);
+    } else if (this.#ends.get(id)?.cause === 'expired') {
       this.violated('L2', `a renewal of lease ${id} was acknowledged after the lease had expired`);
     }
   }
@@ -102,6 +106,9 @@ export class LeaseChecker {
   #claimed(): void {
     this.counts.claims += 1;
     const nowMs = this.state.clusterTimeMs;
+    const leases = [...this.#records.values()].map((record) => ({ ...record, isLive: record.dateMs === undefined }));
+    const undated = this.#bound.changed(this.state.leader, this.#trueMs(), leases);
+    if (undated > 0) this.violated('L11', `${undated} leases were live that nobody had renewed for most of a TTL`);
     for (const record of this.#records.values()) {
       if (record.dateMs === undefined) record.dateMs = nowMs + record.ttlMs;
       else if (nowMs >= record.dateMs) record.lateClaims += 1;
@@ -113,7 +120,8 @@ export class LeaseChecker {
       case 'granted': {
         const { id, ttlMs } = change.lease;
         const nowMs = this.#trueMs();
-        const record = { id, ttlMs, grantedMs: nowMs, countsFromMs: nowMs, dateMs: undefined, lateClaims: 0 };
+        const time = this.#bound.renewed(nowMs);
+        const record = { id, ttlMs, grantedMs: nowMs, time, dateMs: undefined, lateClaims: 0, isOverdue: false };
         this.#records.set(id, record);
         break;
       }
@@ -132,7 +140,7 @@ export class LeaseChecker {
   #renewed(record: LeaseRecord | undefined): void {
     if (record === undefined) return;
     this.counts.renewedByLog += 1;
-    record.countsFromMs = this.#trueMs();
+    record.time = this.#bound.renewed(this.#trueMs());
     record.dateMs = undefined;
     record.lateClaims = 0;
   }
@@ -153,7 +161,8 @@ export class LeaseChecker {
     if (cause === 'revoked') this.counts.revoked += 1;
     if (cause === 'revoked' || record === undefined) return;
     this.counts.expired += 1;
-    const ranMs = this.#trueMs() - record.countsFromMs;
+    this.#judge(record);
+    const ranMs = this.#trueMs() - record.time.sinceMs;
     const leastMs = record.ttlMs / (1 + clockErrorMax) - roundingMs;
     if (ranMs < leastMs) {
       const what = `lease ${id} of ${record.ttlMs} ms expired after ${Math.round(ranMs)} ms`;
@@ -163,5 +172,13 @@ export class LeaseChecker {
     if (lateMs > expirySlackMs + changeSlackMs * record.lateClaims) {
       this.violated('L6', `lease ${id} expired ${Math.round(lateMs)} ms of cluster time after its date`);
     }
+  }
+
+  /** Said once of a lease. */
+  #judge(record: LeaseRecord): void {
+    const lateMs = this.#bound.lateMs(record.ttlMs, record.time, this.#trueMs());
+    if (lateMs <= 0 || record.isOverdue) return;
+    record.isOverdue = true;
+    this.violated('L11', `lease ${record.id} is there ${Math.round(lateMs)} ms after the last moment that it may be`);
   }
 }

@@ -1,9 +1,11 @@
 import { EpochEnds } from '../packages/core/src/lease/epoch-ends.ts';
 import { LeaseCollection } from '../packages/core/src/lease/lease-collection.ts';
+import { ClusterClock } from '../packages/server/src/leadership/cluster-clock.ts';
+import { LeaderLeaseTracker } from '../packages/server/src/leadership/leader-lease-tracker.ts';
 import { LeaderTerm } from '../packages/server/src/leadership/leader-term.ts';
 import { Right } from '../packages/server/src/leadership/right.ts';
 import { SharedLeadership } from '../packages/server/src/leadership/shared-leadership.ts';
-import type { Omissions } from './cluster.ts';
+import { Cluster, type Omissions } from './cluster.ts';
 
 /** One rule broken on purpose, to see whether the simulation notices. */
 export interface Mutation {
@@ -78,7 +80,44 @@ export const mutations: readonly Mutation[] = [
       });
     },
   },
+  {
+    name: 'an expiry that a change of leader cut short is never tried again',
+    rule: 'L11',
+    foundAt: 52,
+    apply: expireOnce,
+  },
+  {
+    name: 'the time that an epoch has lasted is lost with its leader',
+    rule: 'L11',
+    foundAt: 6,
+    apply: () => replaceMethod(ClusterClock.prototype, 'nowMs', () => 0),
+  },
 ];
+
+/** Whichever leader proposes the expiry of a lease, no leader proposes it again. */
+function expireOnce(): () => void {
+  const proposed = new Set<string>();
+  const start = methodOf(Cluster.prototype, 'start');
+  const repairStart = replaceMethod(Cluster.prototype, 'start', function starter(this: Cluster) {
+    proposed.clear();
+    start.call(this);
+  });
+  const takeDue = methodOf(LeaderLeaseTracker.prototype, 'takeDue');
+  const repairDue = replaceMethod(
+    LeaderLeaseTracker.prototype,
+    'takeDue',
+    function taker(this: LeaderLeaseTracker, nowMs, maxDates) {
+      const due = takeDue.call(this, nowMs, maxDates);
+      const expire = due.expire.filter(({ id, renewIndex }) => !proposed.has(`${id} ${renewIndex}`));
+      for (const { id, renewIndex } of expire) proposed.add(`${id} ${renewIndex}`);
+      return { ...due, expire };
+    },
+  );
+  return () => {
+    repairStart();
+    repairDue();
+  };
+}
 
 function dateByLastChange(): () => void {
   const last = new WeakMap<EpochEnds, { epoch: number; endMs: number }>();

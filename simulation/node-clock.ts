@@ -26,6 +26,8 @@ export class NodeClock implements Clock {
   readonly #options: NodeClockOptions;
   #paused = false;
   #suspendedAtMs: number | undefined;
+  #pausedAtMs = 0;
+  #pausedMs = 0;
   /** True time that the monotonic clock has missed. */
   #missedMs = 0;
   #wallStepsMs = 0;
@@ -39,6 +41,11 @@ export class NodeClock implements Clock {
 
   get stopped(): boolean {
     return this.#paused || this.dead;
+  }
+
+  /** True time in which this process stood still, whatever its clocks did. */
+  get stoppedMs(): number {
+    return this.#pausedMs + (this.#paused ? this.#options.schedule.nowMs - this.#pausedAtMs : 0);
   }
 
   monotonicMs(): number {
@@ -80,15 +87,17 @@ export class NodeClock implements Clock {
 
   pause(): void {
     this.#paused = true;
+    this.#pausedAtMs = this.#options.schedule.nowMs;
   }
 
   suspend(): void {
-    this.#paused = true;
+    this.pause();
     this.#suspendedAtMs = this.#options.schedule.nowMs;
   }
 
   resume(): void {
     const { schedule } = this.#options;
+    this.#pausedMs = this.stoppedMs;
     if (this.#suspendedAtMs !== undefined) this.#missedMs += schedule.nowMs - this.#suspendedAtMs;
     this.#suspendedAtMs = undefined;
     this.#paused = false;

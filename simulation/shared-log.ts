@@ -40,10 +40,11 @@ export class SharedLog {
   trouble = 0;
   readonly #schedule: Schedule;
   readonly #random: SeededRandom;
-  readonly #committed: (entry: LogEntry) => void;
+  readonly #committed: (entry: LogEntry, beganMs: number) => void;
+  readonly #beganMs = new WeakMap<LogEntry, number>();
   readonly #stragglers = new Map<NodeClock, Straggler>();
 
-  constructor(schedule: Schedule, random: SeededRandom, committed: (entry: LogEntry) => void) {
+  constructor(schedule: Schedule, random: SeededRandom, committed: (entry: LogEntry, beganMs: number) => void) {
     this.#schedule = schedule;
     this.#random = random;
     this.#committed = committed;
@@ -51,6 +52,7 @@ export class SharedLog {
 
   /** The append goes on whatever becomes of the writer. */
   append(writer: NodeClock, entry: LogEntry): Promise<AppendOutcome> {
+    this.#beganMs.set(entry, this.#schedule.nowMs);
     return new Promise((resolve) => {
       const answer = (outcome: AppendOutcome, delayMs: number): void => writer.deliver(delayMs, () => resolve(outcome));
       this.#schedule.in(this.#delayMs(), () => {
@@ -98,7 +100,7 @@ export class SharedLog {
     if (this.entries.length !== entry.index - 1) return false;
     this.entries.push(entry);
     this.#schedule.trace(entry.index ^ Math.floor(entry.timeMs) ^ (entry.epoch << 16));
-    this.#committed(entry);
+    this.#committed(entry, this.#beganMs.get(entry) ?? this.#schedule.nowMs);
     return true;
   }
 

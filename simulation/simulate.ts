@@ -1,6 +1,7 @@
 import { Cluster, type Omissions } from './cluster.ts';
 import { Faults } from './faults.ts';
-import { clockErrorMax, type LeaseChecker } from './lease-checker.ts';
+import { clockErrorMax } from './expiry-bound.ts';
+import type { LeaseChecker } from './lease-checker.ts';
 import { scenarioOf } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
 

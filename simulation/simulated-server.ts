@@ -2,6 +2,7 @@ import { SharedLeadership } from '../packages/server/src/leadership/shared-leade
 import { ForwardingDesk } from '../packages/server/src/peer/forwarding-desk.ts';
 import type { PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
+import { rightMs } from './expiry-bound.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { SharedLog } from './shared-log.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -72,7 +73,7 @@ export class SimulatedServer {
       leaderId: this.leaderId,
       heartbeatIntervalMs: 200,
       electionTimeoutMs: 1_000,
-      rightMs: 800,
+      rightMs,
       random: () => random.next(),
       onChange: (leads) => {
         if (leads) this.#desk.leads();
