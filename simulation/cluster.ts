@@ -112,7 +112,7 @@ export class Cluster {
       log: this.log,
       random: this.#random.split(),
       serverOf: (leaderId) => this.#serverOf(leaderId),
-      acknowledged: (id, askedMs, epoch) => this.checker.acknowledged(id, askedMs, epoch),
+      acknowledged: (id, askedMs, epoch) => this.checker.acknowledged(id, askedMs, epoch, clock.awakeMs),
       applied: (state) => this.checker.applied(state),
       trueMs: () => this.schedule.nowMs,
       failed: (error) => this.checker.violated('failed', error.stack ?? error.message),

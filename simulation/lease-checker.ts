@@ -35,6 +35,8 @@ export class LeaseChecker {
   readonly state = new StateMachine();
   readonly violations: string[] = [];
   readonly counts = { expired: 0, acknowledged: 0, claims: 0, dated: 0, renewedByLog: 0, revoked: 0, resigned: 0 };
+  /** The longest that a deposed leader had been running again when it acknowledged a renewal all the same. */
+  wronglyAwakeMs = 0;
   readonly #trueMs: () => number;
   readonly #records = new Map<bigint, LeaseRecord>();
   readonly #ends = new Map<bigint, LeaseEnd>();
@@ -88,12 +90,18 @@ export class LeaseChecker {
     }
   }
 
-  /** The leader of `epoch` says yes to a renewal that reached its keeper at `askedMs`. */
-  acknowledged(id: bigint, askedMs: number, epoch: number): void {
+  /**
+   * The leader of `epoch` says yes to a renewal that reached its keeper at `askedMs`; its process has been running
+   * without a break for `awakeMs`.
+   */
+  acknowledged(id: bigint, askedMs: number, epoch: number, awakeMs: number): void {
     this.counts.acknowledged += 1;
     if (epoch < this.state.epoch) {
       const claimed = `epoch ${this.state.epoch} has been claimed`;
       this.violated('L8', `the leader of epoch ${epoch} acknowledged a renewal of lease ${id} although ${claimed}`);
+      this.wronglyAwakeMs = Math.max(this.wronglyAwakeMs, awakeMs);
+      // No lease lives by such an answer, so no other rule is judged by it.
+      return;
     }
     const record = this.#records.get(id);
     if (record !== undefined) {

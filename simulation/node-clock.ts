@@ -27,6 +27,7 @@ export class NodeClock implements Clock {
   #paused = false;
   #suspendedAtMs: number | undefined;
   #pausedAtMs = 0;
+  #resumedAtMs = 0;
   #pausedMs = 0;
   /** True time that the monotonic clock has missed. */
   #missedMs = 0;
@@ -46,6 +47,11 @@ export class NodeClock implements Clock {
   /** True time in which this process stood still, whatever its clocks did. */
   get stoppedMs(): number {
     return this.#pausedMs + (this.#paused ? this.#options.schedule.nowMs - this.#pausedAtMs : 0);
+  }
+
+  /** True time since this process last went on after it had stood still. */
+  get awakeMs(): number {
+    return this.#options.schedule.nowMs - this.#resumedAtMs;
   }
 
   monotonicMs(): number {
@@ -98,6 +104,7 @@ export class NodeClock implements Clock {
   resume(): void {
     const { schedule } = this.#options;
     this.#pausedMs = this.stoppedMs;
+    this.#resumedAtMs = schedule.nowMs;
     if (this.#suspendedAtMs !== undefined) this.#missedMs += schedule.nowMs - this.#suspendedAtMs;
     this.#suspendedAtMs = undefined;
     this.#paused = false;

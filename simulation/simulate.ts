@@ -10,6 +10,7 @@ export interface SimulationReport {
   readonly violations: readonly string[];
   readonly traceHash: number;
   readonly counts: LeaseChecker['counts'];
+  readonly wronglyAwakeMs: number;
 }
 
 /** After the healing: the last pause ends, a leader is found, and whoever still renews has been heard. */
@@ -57,5 +58,6 @@ export async function simulate(seed: number, omissions: Omissions = {}): Promise
       checker.violated('L9', `the state of ${server.leaderId} differs at index ${appliedIndex}`);
     }
   }
-  return { seed, violations: checker.violations, traceHash: schedule.traceHash, counts: checker.counts };
+  const { violations, counts, wronglyAwakeMs } = checker;
+  return { seed, violations, traceHash: schedule.traceHash, counts, wronglyAwakeMs };
 }
