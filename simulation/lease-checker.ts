@@ -116,7 +116,7 @@ export class LeaseChecker {
     const nowMs = this.state.clusterTimeMs;
     const leases = [...this.#records.values()].map((record) => ({ ...record, isLive: record.dateMs === undefined }));
     const undated = this.#bound.changed(this.state.leader, this.#trueMs(), leases);
-    if (undated > 0) this.violated('L11', `${undated} leases were live that nobody had renewed for most of a TTL`);
+    if (undated > 0) this.violated('L11', `${undated} leases were live that had not been renewed for most of a TTL`);
     for (const record of this.#records.values()) {
       if (record.dateMs === undefined) record.dateMs = nowMs + record.ttlMs;
       else if (nowMs >= record.dateMs) record.lateClaims += 1;

@@ -83,7 +83,7 @@ function removeLockFile(folder: string): void {
 
 const removed = /lock-\d+-[0-9a-f]+\.socket, the lock on the data folder, was removed or the folder was moved/;
 
-test('a server whose lock file is removed stops by itself, though nobody asks it for anything', async () => {
+test('a server whose lock file is removed stops by itself, while it is asked for nothing', async () => {
   await withTemporaryFolder(async (dataDir) => {
     const server = await TestedServer.start({ dataDir });
     removeLockFile(dataDir);

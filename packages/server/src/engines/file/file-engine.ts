@@ -122,8 +122,8 @@ class FileEngine implements LogEngine {
   }
 
   /**
-   * The lock is looked at again behind the sync. If it is there, whoever takes the folder later finds the entry; if it
-   * is not, somebody may have read the log before the entry was in it, and it must not be acknowledged.
+   * The lock is looked at again behind the sync. If it is there, a server that takes the folder later finds the entry;
+   * if it is not, another may have read the log before the entry was in it, and it must not be acknowledged.
    */
   async #write(batch: readonly Uint8Array[]): Promise<Position> {
     this.#checkLock();

@@ -13,7 +13,7 @@ const askBackend = `SELECT pid, backend_start::text AS begun FROM pg_stat_activi
  * transaction has the backend that this one had, or this one has another backend than before. Whichever connection a
  * pooler takes next, the one that came back last or the one that has waited longest, one of the two happens.
  *
- * `session` must not have changed any setting yet: it would be one of whoever gets its connection.
+ * `session` must not have changed any setting yet: it would reach the next user of its connection.
  */
 export async function refuseSharedBackends(
   session: PostgresSession,
