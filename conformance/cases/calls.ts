@@ -3,7 +3,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'vitest';
 import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../client/grpc-client.ts';
-import { framed, http2Call } from '../client/http2-call.ts';
+import { framed, http2Call, type Http2Outcome } from '../client/http2-call.ts';
 import { Code, refusalOf } from '../client/refusal.ts';
 import { serviceCalls } from '../client/service-calls.ts';
 import { bytes } from './bytes.ts';
@@ -133,4 +133,106 @@ const answers: Case[] = [
   },
 ];
 
-export const calls: CaseGroup = { name: 'calls', cases: [...compression, ...deadlines, ...answers] };
+function statusOf({ headers, trailers }: Http2Outcome): { code: string | undefined; message: string } {
+  const all = { ...headers, ...trailers };
+  return { code: String(all['grpc-status']), message: decodeURIComponent(String(all['grpc-message'] ?? '')) };
+}
+
+const cardinality = 'cardinality violation: received multiple request messages for non-client-streaming RPC';
+
+const messages: Case[] = [
+  {
+    name: 'takes the first message of a unary call, whatever comes behind it',
+    since: '3.6',
+    run: async (t) => {
+      const first = framed(putMessage(t, 'a', '1'));
+      const behind = [framed(putMessage(t, 'b', '1')), framed(bytes('\xff\xff')), Buffer.from([0, 0, 0])];
+      for (const more of behind) {
+        const body = Buffer.concat([first, more]);
+        expect(statusOf(await http2Call(t.server.address, put, { body, halfClose: true })).code).toBe('0');
+      }
+      expect((await t.get('a'))?.version).toBe(BigInt(behind.length));
+      expect(await t.get('b')).toBeUndefined();
+    },
+  },
+  {
+    name: 'refuses two messages where it answers with a stream',
+    since: '3.6',
+    run: async (t) => {
+      const body = Buffer.concat([framed(new Uint8Array()), framed(new Uint8Array())]);
+      for (const path of ['/etcdserverpb.Maintenance/Snapshot', '/grpc.health.v1.Health/Watch']) {
+        const outcome = await http2Call(t.server.address, path, { body, halfClose: true });
+        expect(statusOf(outcome)).toEqual({ code: `${Code.internal}`, message: cardinality });
+      }
+    },
+  },
+  {
+    name: 'says that a unary call without a message, or with a part of one, has ended too early',
+    since: '3.6',
+    run: async (t) => {
+      const whole = framed(putMessage(t, 'a', '1'));
+      const parts: readonly (readonly [number, string])[] = [
+        [0, 'EOF'],
+        [3, 'EOF'],
+        [7, 'unexpected EOF'],
+      ];
+      for (const [length, message] of parts) {
+        const outcome = await http2Call(t.server.address, put, { body: whole.subarray(0, length), halfClose: true });
+        expect(statusOf(outcome)).toEqual({ code: `${Code.unknown}`, message });
+      }
+      expect(await t.get('a')).toBeUndefined();
+    },
+  },
+];
+
+const metadata: Case[] = [
+  {
+    name: 'refuses binary metadata that is not base64, and says where',
+    since: '3.6',
+    run: async (t) => {
+      const bad: readonly (readonly [string, number])[] = [
+        ['!!!!', 0],
+        ['YQ=', 2],
+        ['Y', 0],
+        ['YWJjY', 4],
+        ['YQ=a', 2],
+        ['YQ==YQ==', 4],
+        ['YWI=YQ==', 4],
+        ['Y===', 1],
+        ['YQ==,YQ==', 2],
+        ['a b', 1],
+        ['-_-_', 0],
+      ];
+      const body = framed(putMessage(t, 'a', '1'));
+      for (const [value, at] of bad) {
+        for (const path of [put, '/etcdserverpb.Watch/Watch', '/no.such.Service/Method']) {
+          const outcome = await http2Call(t.server.address, path, {
+            headers: { 'x-a-bin': value },
+            body,
+            halfClose: true,
+          });
+          const reason = `illegal base64 data at input byte ${at}`;
+          const message = `malformed binary metadata "${value}" in header "x-a-bin": ${reason}`;
+          expect(statusOf(outcome)).toEqual({ code: `${Code.internal}`, message });
+          expect(outcome.headers[':status']).toBe(400);
+        }
+      }
+      expect(await t.get('a')).toBeUndefined();
+    },
+  },
+  {
+    name: 'takes binary metadata in base64, padded or not, once and twice',
+    run: async (t) => {
+      const body = framed(putMessage(t, 'a', '1'));
+      for (const value of ['', 'YQ', 'YQ==', 'YWI', 'YWI=', 'YWJj', 'YR', ['YQ', 'YWI='], ['YQ==', 'YQ==']]) {
+        const headers = { 'x-a-bin': value, 'grpc-trace-bin': 'AAAA' };
+        expect(statusOf(await http2Call(t.server.address, put, { headers, body, halfClose: true })).code).toBe('0');
+      }
+    },
+  },
+];
+
+export const calls: CaseGroup = {
+  name: 'calls',
+  cases: [...compression, ...deadlines, ...answers, ...messages, ...metadata],
+};

@@ -25,7 +25,7 @@ export function framed(message: Uint8Array, compressed = false): Buffer {
 export function http2Call(
   address: string,
   path: string,
-  options: { headers?: Record<string, string>; body?: Buffer; halfClose: boolean },
+  options: { headers?: Record<string, string | string[]>; body?: Buffer; halfClose: boolean },
 ): Promise<Http2Outcome> {
   const session = connect(`http://${address}`);
   const sentAt = performance.now();

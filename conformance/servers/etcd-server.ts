@@ -57,7 +57,10 @@ export async function startEtcd(options: ServerOptions = {}): Promise<RunningSer
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
-    const ready = await child.waitForOutput(/"msg":"serving client traffic[^"]*","address":"([^"]+)"/, startTimeoutMs);
+    const ready = await child.waitForOutput(
+      /"msg":"serving client traffic[^"]*",(?:"traffic":"[^"]*",)?"address":"([^"]+)"/,
+      startTimeoutMs,
+    );
     return { kind: 'etcd', address: ready[1] ?? '', name: memberName, advertisedClientUrl, pid: child.pid, stop };
   } catch (error) {
     await stop();

@@ -74,15 +74,35 @@ describe('the frames of a request', () => {
     expect(reply.body).toEqual(Buffer.concat(three));
   });
 
-  test('no message, two messages, and a message cut short are Internal', async () => {
-    const missing = 'cardinality violation: received no request message for non-client-streaming RPC';
-    expectStatus(await echoCall([]), 13, missing);
+  test('no message, two messages, and a message cut short are refused where the server sends a stream', async () => {
+    const call = (...chunks: Buffer[]) => echoCall(chunks, {}, '/t.T/Repeat');
+    const missing = 'cardinality violation: received no request message from non-client-streaming RPC';
+    expectStatus(await call(), 13, missing);
+    expectStatus(await call(framed.subarray(0, 3)), 13, missing);
+    expectStatus(await call(framed.subarray(0, -1)), 13, 'unexpected EOF');
     const twice = 'cardinality violation: received multiple request messages for non-client-streaming RPC';
-    expectStatus(await echoCall([framed, framed]), 13, twice);
-    expectStatus(await echoCall([Buffer.concat([framed, framed])], {}, '/t.T/Repeat'), 13, twice);
-    for (const path of ['/t.T/Echo', '/t.T/Repeat', '/t.T/Talk']) {
-      expectStatus(await echoCall([framed.subarray(0, -1)], {}, path), 13, 'unexpected EOF');
-      expectStatus(await echoCall([framed.subarray(0, 3)], {}, path), 13, 'unexpected EOF');
+    expectStatus(await call(framed, framed), 13, twice);
+    expectStatus(await call(Buffer.concat([framed, framed])), 13, twice);
+  });
+
+  test('a unary call takes its first message and drops what comes behind it', async () => {
+    expectStatus(await echoCall([]), 2, 'EOF');
+    expectStatus(await echoCall([framed.subarray(0, 3)]), 2, 'EOF');
+    expectStatus(await echoCall([framed.subarray(0, -1)]), 2, 'unexpected EOF');
+    const other = frameMessage(Buffer.from('another'));
+    const tooLarge = Buffer.from([0, 255, 0, 0, 0, 1]);
+    for (const chunks of [[framed, other], [Buffer.concat([framed, other])], [framed, tooLarge, other]]) {
+      const reply = await echoCall(chunks);
+      expectStatus(reply, 0);
+      expect(reply.body).toEqual(framed);
+    }
+    const [head, tail] = [framed.subarray(0, 9), framed.subarray(9)];
+    expect((await echoCall([head, Buffer.concat([tail, other]), other])).body).toEqual(framed);
+  });
+
+  test('a message cut short on a stream of both sides is Internal', async () => {
+    for (const bytes of [-1, 3]) {
+      expectStatus(await echoCall([framed.subarray(0, bytes)], {}, '/t.T/Talk'), 13, 'unexpected EOF');
     }
   });
 

@@ -43,6 +43,11 @@ export class MessageReader {
     return this.#length < 0 && this.#gatheredBytes === 0 && this.#offset === this.#chunk.length;
   }
 
+  /** True once the prefix of a message has come, and not all of its body. */
+  get isInBody(): boolean {
+    return this.#length >= 0;
+  }
+
   /** The next message, or undefined when it takes another chunk. Throws GrpcStatus for one that must be refused. */
   next(): Buffer | undefined {
     if (this.#length < 0) {

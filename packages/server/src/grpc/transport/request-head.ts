@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http2';
+import { binaryMetadataFault } from './binary-metadata.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { parseGrpcTimeout } from './grpc-timeout.ts';
 import type { GrpcRoutes, MethodHandler } from './transport.ts';
@@ -55,6 +56,8 @@ export function readRequestHead(headers: IncomingHttpHeaders, routes: GrpcRoutes
     const text = `invalid gRPC request content-type ${JSON.stringify(contentType ?? '')}`;
     return new RefusedHead(path, 415, GrpcCode.invalidArgument, text);
   }
+  const malformed = binaryMetadataFault(headers);
+  if (malformed !== undefined) return new RefusedHead(path, 400, malformed.code, malformed.message);
   const verb = headers[':method'];
   if (verb !== 'POST') {
     const text = `Received a HEADERS frame with :method ${JSON.stringify(verb ?? '')} which should be POST`;

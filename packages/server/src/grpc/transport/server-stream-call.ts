@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Connection } from './connection.ts';
-import { callIsOver, GrpcStatus } from './grpc-status.ts';
+import { callIsOver, GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
-import { SingleRequestCall } from './single-request-call.ts';
+import { cardinalityViolation, SingleRequestCall } from './single-request-call.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
 import type { ServerStreamHandler } from './transport.ts';
 
@@ -15,6 +15,7 @@ interface WaitingSend {
 
 /** One server-streaming call: receives the request, then sends for as long as the handler has something to send. */
 export class ServerStreamCall extends SingleRequestCall {
+  protected readonly firstIsAll = false;
   readonly #handle: ServerStreamHandler;
   #waiting: WaitingSend | undefined;
 
@@ -39,6 +40,11 @@ export class ServerStreamCall extends SingleRequestCall {
   override refuse(status: GrpcStatus): void {
     super.refuse(status);
     this.#stopWaiting();
+  }
+
+  protected noMessage(what: 'cut off' | 'none'): GrpcStatus {
+    if (what === 'none') return cardinalityViolation('received no request message from');
+    return new GrpcStatus(GrpcCode.internal, 'unexpected EOF');
   }
 
   protected invoke(request: Buffer): void {

@@ -8,8 +8,8 @@ import { frameHeadroomBytes } from './transport.ts';
 
 /**
  * A call whose client sends one message: unary and server-streaming ones. The message is handed on when the client
- * has finished, since only then it is known to be the only one. One that comes whole in one DATA frame, as nearly all
- * do, is taken from it without a reader being made.
+ * has finished; what comes behind it is treated as Go's server does, which differs between the two. One that comes
+ * whole in one DATA frame, as nearly all do, is taken from it without a reader being made.
  */
 export abstract class SingleRequestCall extends StreamCall {
   readonly #encoding: string | undefined;
@@ -23,7 +23,7 @@ export abstract class SingleRequestCall extends StreamCall {
   }
 
   received(chunk: Buffer): void {
-    if (this.ended) return;
+    if (this.ended || (this.firstIsAll && this.#message !== undefined)) return;
     const bodyBytes = chunk.length - frameHeadroomBytes;
     if (
       this.#message === undefined &&
@@ -48,10 +48,10 @@ export abstract class SingleRequestCall extends StreamCall {
     // A reset ends what the stream hands out as well. That is no request, even if its message is complete.
     if (this.ended || this.isGone) return;
     const message = this.#message;
-    if (this.#reader !== undefined && !this.#reader.atBoundary) {
-      this.refuse(new GrpcStatus(GrpcCode.internal, 'unexpected EOF'));
+    if (this.#reader?.isInBody === true) {
+      this.refuse(this.noMessage('cut off'));
     } else if (message === undefined) {
-      this.refuse(cardinalityViolation('received no request message'));
+      this.refuse(this.noMessage('none'));
     } else {
       this.#message = undefined;
       this.lastProgress = this.connection.sweeps;
@@ -70,6 +70,12 @@ export abstract class SingleRequestCall extends StreamCall {
     }
   }
 
+  /** Whether what the client sends behind its first message is dropped unread; else there may be no other. */
+  protected abstract readonly firstIsAll: boolean;
+
+  /** The status of a call whose client finished before its message was complete, or before it began. */
+  protected abstract noMessage(what: 'cut off' | 'none'): GrpcStatus;
+
   /** The request is complete: calls the handler. Called at most once, and not if the call has ended before. */
   protected abstract invoke(request: Buffer): void;
 
@@ -86,8 +92,13 @@ export abstract class SingleRequestCall extends StreamCall {
     for (;;) {
       const message = this.#reader.next();
       if (message === undefined) break;
-      if (this.#message !== undefined) throw cardinalityViolation('received multiple request messages');
+      if (this.#message !== undefined) throw cardinalityViolation('received multiple request messages for');
       this.#message = message;
+      if (this.firstIsAll) {
+        this.#reader = undefined;
+        this.holdRequest(message.length);
+        return;
+      }
     }
     this.holdRequest(this.#reader.heldBytes + (this.#message?.length ?? 0));
   }
@@ -98,7 +109,8 @@ export abstract class SingleRequestCall extends StreamCall {
   }
 }
 
-function cardinalityViolation(what: string): GrpcStatus {
-  const text = `cardinality violation: ${what} for non-client-streaming RPC`;
+/** In the words of Go's gRPC server. */
+export function cardinalityViolation(what: string): GrpcStatus {
+  const text = `cardinality violation: ${what} non-client-streaming RPC`;
   return new GrpcStatus(GrpcCode.internal, text);
 }

@@ -10,6 +10,7 @@ import { type LargeReply, type PiecewiseReply, type Reply, smallReplyBytes, type
 
 /** One unary call: receives the request, calls the handler, sends what it answers. */
 export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
+  protected readonly firstIsAll = true;
   readonly #handle: UnaryHandler;
   /** Waits for room. */
   #unbuilt: LargeReply | undefined;
@@ -30,6 +31,10 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
 
   start(): void {
     this.startReading();
+  }
+
+  protected noMessage(what: 'cut off' | 'none'): GrpcStatus {
+    return new GrpcStatus(GrpcCode.unknown, what === 'none' ? 'EOF' : 'unexpected EOF');
   }
 
   protected invoke(request: Buffer): void {
