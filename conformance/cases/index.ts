@@ -15,7 +15,7 @@ import { leaseGrant } from './lease-grant.ts';
 import { leaseKeepAlive } from './lease-keepalive.ts';
 import { leaseLeases, leaseTimeToLive } from './lease-listing.ts';
 import { leaseRevoke } from './lease-revoke.ts';
-import { chosenLimits, defaultLimits } from './limits.ts';
+import { chosenLimits, defaultLimits, tinyLimit } from './limits.ts';
 import { maintenance } from './maintenance.ts';
 import { noSpace } from './no-space.ts';
 import { unimplemented } from './unimplemented.ts';
@@ -57,6 +57,7 @@ export const caseGroups: readonly CaseGroup[] = [
   cluster,
   defaultLimits,
   chosenLimits,
+  tinyLimit,
   wire,
   calls,
   unimplemented,

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { etcdserverpb } from '@tenure/protocol';
 import { Code, refusalOf } from '../client/refusal.ts';
 import { bytes } from './bytes.ts';
 import type { CaseGroup } from './case.ts';
@@ -55,6 +56,35 @@ export const defaultLimits: CaseGroup = {
         const name = 'k'.repeat(100_000);
         await t.put(name, '1');
         expect(t.pairs((await t.kv.range(t.all('kkk'))).kvs)).toEqual([`${name}=1`]);
+      },
+    },
+  ],
+};
+
+const tinyBytes = 24;
+
+/** Its group has cases of ours alone: an etcd of this limit can't even tell its cluster of itself. */
+export const tinyLimit: CaseGroup = {
+  name: 'a limit of some bytes',
+  server: { maxRequestBytes: tinyBytes },
+  cases: [
+    {
+      name: 'refuses large requests, and ends leases, compacts and raises alarms as ever',
+      tenureOnly: 'etcd does not start to serve with a limit below the size of its own messages',
+      run: async (t) => {
+        const value = bytes('v'.repeat(tinyBytes));
+        expect(await refusalOf(t.kv.put({ key: t.key('a'), value }))).toEqual(refused.requestTooLarge);
+        const { ID } = await t.lease.leaseGrant({ TTL: 1n, ID: 7n });
+        const revision = await t.put('a', '', ID);
+        await t.until('the lease has taken its key', async () => (await t.get('a')) === undefined);
+        expect(await t.revision()).toBe(revision + 1n);
+        expect(await t.ttlOf(ID)).toBe(-1n);
+        await t.kv.compact({ revision });
+        expect((await t.maintenance.hashKV({})).compactRevision).toBe(revision);
+        const alarm = { memberID: 2n ** 64n - 1n, alarm: etcdserverpb.AlarmType.NOSPACE };
+        const { ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
+        expect((await t.maintenance.alarm({ action: ACTIVATE, ...alarm })).alarms).toMatchObject([alarm]);
+        expect((await t.maintenance.alarm({ action: DEACTIVATE, ...alarm })).alarms).toMatchObject([alarm]);
       },
     },
   ],

@@ -29,22 +29,26 @@ function parseListenUrl(text: string): ListenUrl {
 }
 
 /**
- * Comma-separated URLs under which clients reach the server; host names are welcome here. Throws ConfigError
- * with the reason.
+ * Comma-separated URLs under which clients reach the server; host names are welcome here, and https, which a proxy in
+ * front of it may speak. Throws ConfigError with the reason.
  */
 export function parseAdvertiseUrls(text: string): readonly string[] {
   if (text === '') return [];
   const parts = text.split(',');
   if (parts.length > maxAdvertiseUrls) throw new ConfigError(`must be at most ${maxAdvertiseUrls} addresses`);
   return parts.map((part) => {
-    const { host, port } = parseHttpUrl(part.trim());
-    if (port === 0) throw new ConfigError('must name the port that clients use, not 0');
-    return formatHttpUrl({ host, port });
+    const { scheme, ...address } = parseUrl(part.trim());
+    if (address.port === 0) throw new ConfigError('must name the port that clients use, not 0');
+    return `${scheme}://${hostAndPortOf(address)}`;
   });
 }
 
 export function formatHttpUrl(url: ListenUrl): string {
-  return `http://${isIP(url.host) === 6 ? `[${url.host}]` : url.host}:${url.port}`;
+  return `http://${hostAndPortOf(url)}`;
+}
+
+function hostAndPortOf({ host, port }: ListenUrl): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 /** True when only programs on this machine can reach the address. */
@@ -53,22 +57,27 @@ export function isLoopback(host: string): boolean {
 }
 
 // WHATWG's URL would quietly drop ':80' and rewrite odd hosts, so the few shapes that are allowed are matched here.
-const httpUrl = /^http:\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})\/?$/;
+const webUrl = /^(https?):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})\/?$/;
+
+/** What is listened on without a proxy. Throws ConfigError with the reason. */
+function parseHttpUrl(text: string): ListenUrl {
+  const { scheme, host, port } = parseUrl(text);
+  if (scheme === 'http') return { host, port };
+  throw new ConfigError(
+    'uses https, but TLS is not there yet: use http://, and a TLS proxy in front of it if you need one',
+  );
+}
 
 /** Throws ConfigError with the reason. */
-export function parseHttpUrl(text: string): ListenUrl {
-  if (/^https:/i.test(text)) {
-    throw new ConfigError(
-      'uses https, but TLS is not there yet: use http://, and a TLS proxy in front of it if you need one',
-    );
-  }
+export function parseUrl(text: string): ListenUrl & { readonly scheme: 'http' | 'https' } {
   if (/^unixs?:/i.test(text))
     throw new ConfigError('names a unix socket, which is not supported: use http://127.0.0.1:PORT');
-  const match = httpUrl.exec(text);
+  const match = webUrl.exec(text);
   if (match === null) throw new ConfigError('must look like http://IP:PORT');
-  const port = Number(match[3]);
+  const port = Number(match[4]);
   if (port > 65_535) throw new ConfigError('must have a port of at most 65535');
-  const ipv6 = match[1];
+  const ipv6 = match[2];
   if (ipv6 !== undefined && isIP(ipv6) !== 6) throw new ConfigError('must have an IPv6 address between the brackets');
-  return { host: (ipv6 ?? match[2] ?? '').toLowerCase(), port };
+  const scheme = match[1] === 'https' ? 'https' : 'http';
+  return { scheme, host: (ipv6 ?? match[3] ?? '').toLowerCase(), port };
 }

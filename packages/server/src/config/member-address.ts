@@ -1,5 +1,5 @@
 import { ConfigError } from './config-error.ts';
-import { maxAdvertiseUrls, parseHttpUrl, type ListenUrl } from './listen-url.ts';
+import { maxAdvertiseUrls, parseUrl, type ListenUrl } from './listen-url.ts';
 
 /** What a member may be called: every server keeps it, and shows it to clients. */
 export const maxMemberNameChars = 256;
@@ -11,14 +11,19 @@ export function areMemberUrls(urls: readonly string[]): boolean {
   return urls.length <= maxAdvertiseUrls && urls.every((url) => parseMemberUrl(url) !== undefined);
 }
 
-/** The address that a member has registered; undefined when no server could be reached there. */
-export function parseMemberUrl(url: string): ListenUrl | undefined {
+/** The address that a member has registered; undefined for what is none. */
+export function parseMemberUrl(url: string): MemberAddress | undefined {
   if (url.length > maxUrlChars) return undefined;
   try {
-    const address = parseHttpUrl(url);
-    return address.port === 0 ? undefined : address;
+    const { scheme, host, port } = parseUrl(url);
+    return port === 0 ? undefined : { host, port, isForServers: scheme === 'http' };
   } catch (error) {
     if (error instanceof ConfigError) return undefined;
     throw error;
   }
+}
+
+export interface MemberAddress extends ListenUrl {
+  /** Servers speak to each other without TLS: an https address is a proxy's, for clients alone. */
+  readonly isForServers: boolean;
 }

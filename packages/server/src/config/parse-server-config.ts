@@ -89,6 +89,15 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
         'with a longer one leaders lose their right to lead in between',
     );
   }
+  const { advertiseClientUrls } = config;
+  const isOnlyForClients =
+    advertiseClientUrls.length > 0 && advertiseClientUrls.every((url) => url.startsWith('https:'));
+  if (config.engine.includes('://') && isOnlyForClients) {
+    throw new ConfigError(
+      '--advertise-client-urls must have an http:// address, too, on a log that several servers share: ' +
+        'there they reach each other, without TLS',
+    );
+  }
   return Object.freeze(config);
 }
 

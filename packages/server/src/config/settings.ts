@@ -89,7 +89,7 @@ export const settings = {
     value: 'URL,...',
     fallback: '',
     fallbackShown: 'the addresses that are listened on',
-    help: 'Addresses that clients are told to use.',
+    help: 'Addresses that clients are told to use, also https of a proxy. On a shared log servers need one with http.',
     parse: parseAdvertiseUrls,
   }),
   watchProgressNotifyInterval: setting({
@@ -201,7 +201,7 @@ export const settings = {
     value: 'BYTES',
     fallback: '1572864',
     help: 'Largest request that is accepted.',
-    parse: wholeNumber({ min: 1024, max: largestRequestBytes }),
+    parse: wholeNumber({ min: 1, max: largestRequestBytes }),
   }),
   maxTxnOps: setting({
     group: 'Limits',

@@ -16,6 +16,8 @@ export interface CommandRulesOptions {
 const maxAlarms = 1_024;
 /** Members in the state at once; servers that are gone are removed by an operator. */
 const maxMembers = 1_024;
+/** As large as clients make them; servers make the rest by themselves, and none of those may fail for its size. */
+const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
 /** What a lease takes beside its keys and its label, as the state counts it. */
 const leaseBytes = 192;
 
@@ -32,7 +34,8 @@ export class CommandRules {
 
   /** All of it, for a command that another server passes on. */
   check(command: Command, payloadBytes: number): GrpcStatus | Promise<never> | undefined {
-    return this.refusal(command) ?? this.sizeRefusal(payloadBytes) ?? this.admit(command, payloadBytes);
+    const tooLarge = ofClients.has(command.kind) ? this.sizeRefusal(payloadBytes) : undefined;
+    return this.refusal(command) ?? tooLarge ?? this.admit(command, payloadBytes);
   }
 
   /** Why the command may not be proposed, whatever its size is; undefined when it may. */

@@ -51,10 +51,13 @@ export function memberOfLeader(leader: string): bigint | undefined {
   return hex === undefined ? undefined : BigInt(`0x${hex}`);
 }
 
-/** Where a server listens that has registered this URL; undefined for what is no address, whoever has registered it. */
+/**
+ * Where other servers reach one that has registered this URL; undefined for the address of a proxy, and for what is no
+ * address, whoever has registered it.
+ */
 export function hostAndPort(url: string): string | undefined {
   const address = parseMemberUrl(url);
-  if (address === undefined) return undefined;
+  if (address?.isForServers !== true) return undefined;
   const { host, port } = address;
   return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
@@ -130,7 +133,8 @@ export class LeaderFinder {
     const addresses = clientUrls.map(hostAndPort).filter((address) => address !== undefined);
     if (addresses.length < clientUrls.length && this.#complainedOf !== clientUrls) {
       this.#complainedOf = clientUrls;
-      const shown = clientUrls.filter((url) => hostAndPort(url) === undefined).slice(0, maxShownUrls);
+      const shown = clientUrls.filter((url) => parseMemberUrl(url) === undefined).slice(0, maxShownUrls);
+      if (shown.length === 0) return addresses;
       this.#options.warn(
         `the member ${name.slice(0, maxShownChars)} has registered what is no address: ${quoted(shown)}`,
       );

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { errorCatalogue } from '@tenure/protocol';
+import { CommandRules } from './command-rules.ts';
+
+const rules = new CommandRules({
+  state: () => ({ alarms: [], members: [] }),
+  quota: { admit: () => undefined },
+  maxRequestBytes: 10,
+  maxTxnOps: 1,
+});
+const put = { key: 'a', value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+
+test('what a client asks for may be too large, and what a server does by itself may not', () => {
+  expect(rules.check({ kind: 'put', put }, 10)).toBeUndefined();
+  expect(rules.check({ kind: 'put', put }, 11)).toMatchObject({ message: errorCatalogue.RequestTooLarge.text });
+  const clientUrls = ['http://10.0.0.7:2379', 'https://tenure.example:443'];
+  expect(rules.check({ kind: 'registerMember', id: 1n, name: 'm1', clientUrls }, 1_000)).toBeUndefined();
+  expect(rules.check({ kind: 'alarm', action: 'activate', memberId: 1n, alarm: 'nospace' }, 1_000)).toBeUndefined();
+  expect(rules.check({ kind: 'leaseRevoke', id: 1n }, 1_000)).toBeUndefined();
+});
