@@ -1,3 +1,4 @@
+import { alarms } from './alarms.ts';
 import { calls } from './calls.ts';
 import type { CaseGroup } from './case.ts';
 import { cluster } from './cluster.ts';
@@ -53,6 +54,7 @@ export const caseGroups: readonly CaseGroup[] = [
   leaseTimeToLive,
   leaseLeases,
   maintenance,
+  alarms,
   noSpace,
   cluster,
   defaultLimits,

@@ -122,10 +122,30 @@ const hashes: Case[] = [
     since: '3.6',
     run: async (t) => {
       const revision = await t.put('a', '1');
-      const then = await t.maintenance.hashKV({});
+      const then = await t.maintenance.hashKV({ revision });
       await t.put('a', '2');
-      await t.kv.compact({ revision });
-      expect(await t.maintenance.hashKV({ revision })).toMatchObject({ hash: then.hash, compactRevision: revision });
+      await t.kv.compact({ revision, physical: true });
+      const now = await t.maintenance.hashKV({ revision });
+      // The hash is that of before the compaction, and so is the compaction that it names.
+      expect(now).toMatchObject({ hash: then.hash, compactRevision: then.compactRevision, hashRevision: revision });
+      expect((await t.maintenance.hashKV({})).compactRevision).toBe(revision);
+      await t.kv.compact({ revision: revision + 1n, physical: true });
+      expect(await t.maintenance.hashKV({ revision })).toMatchObject({ hash: then.hash, hashRevision: revision });
+      expect((await t.maintenance.hashKV({ revision: revision + 1n })).compactRevision).toBe(revision);
+    },
+  },
+  {
+    name: 'hashes nothing at a negative revision, and names what was asked for',
+    since: '3.6',
+    run: async (t) => {
+      const first = await t.maintenance.hashKV({ revision: -1n });
+      expect(first.hashRevision).toBe(-1n);
+      const { compactRevision } = await t.maintenance.hashKV({});
+      await t.put('a', '1');
+      for (const revision of [-1n, -5n, -(2n ** 62n)]) {
+        const reply = await t.maintenance.hashKV({ revision });
+        expect(reply).toMatchObject({ hash: first.hash, hashRevision: revision, compactRevision });
+      }
     },
   },
   {

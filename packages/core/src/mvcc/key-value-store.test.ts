@@ -93,8 +93,30 @@ describe('the hash of the keys', () => {
     const before = state.hashKv(3);
     applyNext(state, { kind: 'compact', revision: 3 });
     expect(state.hashKv(2)).toEqual(refused('Compacted'));
-    expect(state.hashKv(3)).toEqual({ ...(before as object), compactRevision: 3 });
     expect(state.hashKv(5)).toEqual(refused('FutureRevision'));
+    expect(state.hashKv(0)).toMatchObject({ compactRevision: 3, hashRevision: 4 });
+    expect(state.hashKv(3)).toEqual(before);
+  });
+
+  it('of a revision that was compacted at stays the one before, for the last ten compactions', () => {
+    const state = new StateMachine();
+    const hashes: unknown[] = [];
+    for (let revision = 2; revision <= 13; revision++) {
+      applyNext(state, put('a', `${revision}`));
+      hashes.push(state.hashKv(revision));
+      applyNext(state, { kind: 'compact', revision });
+    }
+    expect(state.hashKv(2)).toEqual(refused('Compacted'));
+    expect(state.hashKv(3)).toEqual(refused('Compacted'));
+    for (let revision = 4; revision <= 13; revision++) expect(state.hashKv(revision)).toEqual(hashes[revision - 2]);
+  });
+
+  it('is one and the same below every revision', () => {
+    const state = new StateMachine();
+    const empty = state.hashKv(-1);
+    applyNext(state, put('a', '1'));
+    expect(state.hashKv(-1)).toEqual(empty);
+    expect(state.hashKv(-5)).toEqual({ ...(empty as object), hashRevision: -5 });
   });
 });
 

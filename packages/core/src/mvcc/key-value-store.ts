@@ -17,6 +17,9 @@ export interface KvHash {
   readonly hashRevision: number;
 }
 
+/** As many as etcd remembers. */
+const maxCompactionHashes = 10;
+
 /** What a store is made of when it is not empty. */
 export interface StoreParts {
   readonly index: KeyIndex;
@@ -41,6 +44,7 @@ export class KeyValueStore {
   #heldBytes: number;
   #liveBytes: number;
   #liveCount: number;
+  readonly #compactionHashes: KvHash[] = [];
 
   constructor(leases: LeaseLinks, parts = emptyParts()) {
     this.#leases = leases;
@@ -155,16 +159,32 @@ export class KeyValueStore {
   compact(revision: number): CoreError | undefined {
     if (revision <= this.#log.compactRevision) return coreError('Compacted');
     if (revision > this.#log.currentRevision) return coreError('FutureRevision');
+    // Revision 0 may be compacted at, and has no hash.
+    if (revision >= this.#log.firstHeldRevision) this.#rememberHash(revision);
     this.#log.compact(revision);
     return undefined;
   }
 
-  /** 0 or less: the current revision. */
+  /** Before a compaction at this revision. */
+  #rememberHash(revision: number): void {
+    const hash = this.#log.hashAt(revision);
+    this.#compactionHashes.push({ hash, compactRevision: this.compactRevision, hashRevision: revision });
+    if (this.#compactionHashes.length > maxCompactionHashes) this.#compactionHashes.shift();
+  }
+
+  /**
+   * 0 is the current revision, and below it there is nothing to hash. As in etcd, the hash of a revision that was
+   * compacted at is the one before that compaction; the last few are remembered, and not over a restart.
+   */
   hashKv(revision: number): KvHash | CoreError {
-    const hashRevision = revision > 0 ? revision : this.currentRevision;
-    if (hashRevision < this.compactRevision) return coreError('Compacted');
+    const remembered = this.#compactionHashes.find(({ hashRevision }) => hashRevision === revision);
+    if (remembered !== undefined) return remembered;
+    const { compactRevision } = this;
+    if (revision < 0) return { hash: 0, compactRevision, hashRevision: revision };
+    const hashRevision = revision === 0 ? this.currentRevision : revision;
+    if (hashRevision < compactRevision) return coreError('Compacted');
     if (hashRevision > this.currentRevision) return coreError('FutureRevision');
-    return { hash: this.#log.hashAt(hashRevision), compactRevision: this.compactRevision, hashRevision };
+    return { hash: this.#log.hashAt(hashRevision), compactRevision, hashRevision };
   }
 
   /** See Scrubber.run. */

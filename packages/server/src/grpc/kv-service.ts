@@ -22,6 +22,7 @@ import type { Identity } from './identity.ts';
 import type { LongReplies } from './long-replies.ts';
 import { responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
+import { toSafeNumber } from './safe-number.ts';
 import { statusOfCoreError } from './status-of.ts';
 import { type LargeReply, type Reply, smallReplyBytes } from './transport/transport.ts';
 
@@ -162,11 +163,6 @@ export class KvService {
     const header = responseHeader(identity, response.revision, replica.state.epoch);
     return builtWithin((roomBytes) => encodeTxnResponseWithin(header, response.txn, roomBytes));
   };
-}
-
-/** Revisions are below 2^53: what a client asks beyond that is as far out of reach as 2^53 itself. */
-function toSafeNumber(value: bigint): number {
-  return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
 }
 
 /** A reply that is built at once, from a result that the limits of a request bound. */

@@ -10,7 +10,8 @@ import type { Identity } from './identity.ts';
 import { SharedHash } from './shared-hash.ts';
 import { SnapshotSpool } from './snapshot-spool.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
-import { callIsOver } from './transport/grpc-status.ts';
+import { toSafeNumber } from './safe-number.ts';
+import { callIsOver, GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { Call } from './transport/transport.ts';
 
 export interface MaintenanceServiceOptions {
@@ -82,7 +83,8 @@ export class MaintenanceService {
 
   #alarmTexts(): string[] {
     return this.#options.replica.state.alarms.map(({ memberId, alarm }) => {
-      return `memberID:${memberId} alarm:${alarm.toUpperCase()} `;
+      // Go leaves out what is 0.
+      return `${memberId === 0n ? '' : `memberID:${memberId} `}alarm:${alarm.toUpperCase()} `;
     });
   }
 
@@ -95,13 +97,14 @@ export class MaintenanceService {
 
   hashKv(request: Buffer): Buffer {
     const { revision } = decodeMessage(etcdserverpb.HashKVRequestSchema, request);
-    const result = this.#options.replica.state.hashKv(Number(revision));
+    const result = this.#options.replica.state.hashKv(toSafeNumber(revision));
     if ('kind' in result) throw statusOfCoreError(result);
     return encodeFramed(etcdserverpb.HashKVResponseSchema, {
       header: this.#header(),
       hash: result.hash,
       compactRevision: BigInt(result.compactRevision),
-      hashRevision: BigInt(result.hashRevision),
+      // Below all revisions the reply names what was asked for.
+      hashRevision: revision < 0n ? revision : BigInt(result.hashRevision),
     });
   }
 
@@ -113,27 +116,35 @@ export class MaintenanceService {
     return encodeFramed(etcdserverpb.DefragmentResponseSchema, {});
   }
 
+  /** As in etcd an alarm may be raised for any member, also for 0 and for one that does not exist. */
   async alarm(request: Buffer): Promise<Buffer> {
     const { action, memberID, alarm } = decodeMessage(etcdserverpb.AlarmRequestSchema, request);
+    const { GET, ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
+    if (action === GET) return this.#alarms(this.#list(alarm));
+    const isRaise = action === ACTIVATE;
+    // etcd's server stops at such a request, and at each start from then on.
+    if (!isRaise && action !== DEACTIVATE) throw unknownNumber('action of an alarm', action);
     const kind = alarmKinds.get(alarm);
-    if (action === etcdserverpb.AlarmRequest_AlarmAction.GET) return this.#alarms(kind);
-    if (kind === undefined) return this.#alarms(undefined, []);
-    const { replica, identity, rules } = this.#options;
-    const activate = action === etcdserverpb.AlarmRequest_AlarmAction.ACTIVATE;
-    const memberId = memberID === 0n && activate ? identity.memberId : memberID;
-    const before = this.#list(kind);
-    const command: Command = { kind: 'alarm', action: activate ? 'activate' : 'deactivate', memberId, alarm: kind };
+    if (kind === undefined) {
+      // etcd keeps it, without any use. Here servers of an earlier version would take it for another alarm.
+      if (isRaise && alarm !== etcdserverpb.AlarmType.NONE) throw unknownNumber('type of an alarm', alarm);
+      return this.#alarms([]);
+    }
+    const { replica, rules } = this.#options;
+    const before = this.#list(alarm);
+    const command: Command = {
+      kind: 'alarm',
+      action: isRaise ? 'activate' : 'deactivate',
+      memberId: memberID,
+      alarm: kind,
+    };
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
-    // A deactivation answers with the alarms that it disarmed.
-    return activate
-      ? this.#alarms(kind)
-      : this.#alarms(
-          kind,
-          before.filter((each) => each.memberID === memberId),
-        );
+    // A deactivation answers with the alarm that it disarmed.
+    const items = isRaise ? this.#list(alarm) : before;
+    return this.#alarms(items.filter((each) => each.memberID === memberID));
   }
 
   /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
@@ -184,19 +195,24 @@ export class MaintenanceService {
     return headerMessage(identity, replica.state.currentRevision, replica.state.epoch);
   }
 
-  #list(kind: AlarmKind | undefined): AlarmItem[] {
+  /** NONE stands for all. */
+  #list(type: etcdserverpb.AlarmType): AlarmItem[] {
     return this.#options.replica.state.alarms
-      .filter(({ alarm }) => kind === undefined || alarm === kind)
-      .map(({ memberId, alarm }) => ({ memberID: memberId, alarm: typeOf(alarm) }));
+      .map(({ memberId, alarm }) => ({ memberID: memberId, alarm: typeOf(alarm) }))
+      .filter(({ alarm }) => type === etcdserverpb.AlarmType.NONE || alarm === type);
   }
 
-  #alarms(kind: AlarmKind | undefined, alarms: readonly AlarmItem[] = this.#list(kind)): Buffer {
-    return encodeFramed(etcdserverpb.AlarmResponseSchema, { header: this.#header(), alarms: [...alarms] });
+  #alarms(alarms: AlarmItem[]): Buffer {
+    return encodeFramed(etcdserverpb.AlarmResponseSchema, { header: this.#header(), alarms });
   }
 }
 
 function typeOf(alarm: AlarmKind): etcdserverpb.AlarmType {
   return alarm === 'nospace' ? etcdserverpb.AlarmType.NOSPACE : etcdserverpb.AlarmType.CORRUPT;
+}
+
+function unknownNumber(what: string, number: number): GrpcStatus {
+  return new GrpcStatus(GrpcCode.invalidArgument, `${number} is no ${what} that this server knows`);
 }
 
 async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
