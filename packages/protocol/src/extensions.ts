@@ -52,7 +52,7 @@ export const extensionFields: readonly ExtensionField[] = [
     message: 'LeaseTimeToLiveResponse',
     field: 'TTL_ms',
     number: 1001,
-    meaning: 'What remains of the TTL, in milliseconds; -1 when the lease is unknown.',
+    meaning: 'What remains of the TTL, in milliseconds; -1 when the lease is unknown. TTL is cut off to seconds.',
   },
   {
     message: 'LeaseTimeToLiveResponse',

@@ -1244,6 +1244,8 @@ export type LeaseTimeToLiveResponse = Message<"etcdserverpb.LeaseTimeToLiveRespo
   ID: bigint;
 
   /**
+   * Whole seconds that remain, cut off: 0 in the last one. -1 when the lease is unknown.
+   *
    * @generated from field: int64 TTL = 3;
    */
   TTL: bigint;

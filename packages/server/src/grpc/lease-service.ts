@@ -163,7 +163,7 @@ export class LeaseService {
       return longReplies.list(timeToLiveReplyList(header, { id, ...gone }, []), caller);
     }
     const { ttlMs: grantedMs, label } = lease;
-    const found = { id, ttlSeconds: toSeconds(remainingMs), ttlMs: remainingMs, grantedMs, label };
+    const found = { id, ttlSeconds: wholeSecondsLeft(remainingMs), ttlMs: remainingMs, grantedMs, label };
     if (!withKeys) return longReplies.list(timeToLiveReplyList(header, found, []), caller);
     const keys: string[] = [];
     const names = state.keysOfLease(id);
@@ -229,9 +229,12 @@ function leaseIdOf(message: Buffer): bigint {
   }
 }
 
-/** Seconds on the wire round up, since 0 means gone. */
-function toSeconds(ms: number): number {
-  return Math.ceil(ms / 1000);
+/**
+ * As etcd counts them: of 90 s there are 89 left at once, and of a lease's last second nothing. The lease lives all the
+ * same; one that is gone has -1. `remainingMs` is rounded up, so that a whole number of seconds is a little less.
+ */
+function wholeSecondsLeft(remainingMs: number): number {
+  return Math.floor((remainingMs - 1) / 1000);
 }
 
 /** Takes some keys, and returns whether there are no more. */

@@ -20,6 +20,7 @@ export interface GrantedLease {
 
 export interface LeaseLife {
   readonly id: bigint;
+  /** etcd counts in whole seconds, and cuts the rest off: there it is 0 in the last second of a lease that lives. */
   readonly remainingMs: number;
   readonly grantedMs: number;
   readonly keys: readonly Uint8Array[];
