@@ -4,9 +4,25 @@ import { healthpb } from '@tenure/protocol';
 import { framed, http2Call } from '../client/http2-call.ts';
 import { Code, refusalOf } from '../client/refusal.ts';
 import { serviceCalls } from '../client/service-calls.ts';
+import type { CaseContext } from './case-context.ts';
 import type { CaseGroup } from './case.ts';
 
 const { HealthCheckResponse_ServingStatus: Serving } = healthpb;
+
+function healthReply(status: healthpb.HealthCheckResponse_ServingStatus): Buffer {
+  return framed(toBinary(healthpb.HealthCheckResponseSchema, create(healthpb.HealthCheckResponseSchema, { status })));
+}
+
+/** What is sent to a watcher until its time is up. */
+async function firstHealth(t: CaseContext, service: string): Promise<Buffer> {
+  const request = create(healthpb.HealthCheckRequestSchema, { service });
+  const { body } = await http2Call(t.server.address, '/grpc.health.v1.Health/Watch', {
+    headers: { 'grpc-timeout': '300m' },
+    body: framed(toBinary(healthpb.HealthCheckRequestSchema, request)),
+    halfClose: true,
+  });
+  return body;
+}
 
 export const cluster: CaseGroup = {
   name: 'Cluster and health',
@@ -37,22 +53,23 @@ export const cluster: CaseGroup = {
       name: 'knows no health of a service that it does not name',
       run: async (t) => {
         const { check } = serviceCalls(t.client, { method: { check: healthpb.Health.method.check } });
-        expect(await refusalOf(check({ service: 'no.such.Service' }))).toEqual({
-          code: Code.notFound,
-          details: 'unknown service',
-        });
+        for (const service of ['no.such.Service', 'etcdserverpb.KV', 'etcdserverpb.Lease', 'grpc.health.v1.Health']) {
+          expect(await refusalOf(check({ service }))).toEqual({ code: Code.notFound, details: 'unknown service' });
+        }
       },
     },
     {
       name: 'says at once that it serves, to who watches its health',
       run: async (t) => {
-        const { body } = await http2Call(t.server.address, '/grpc.health.v1.Health/Watch', {
-          headers: { 'grpc-timeout': '300m' },
-          body: framed(new Uint8Array()),
-          halfClose: true,
-        });
-        const reply = create(healthpb.HealthCheckResponseSchema, { status: Serving.SERVING });
-        expect(body).toEqual(framed(toBinary(healthpb.HealthCheckResponseSchema, reply)));
+        expect(await firstHealth(t, '')).toEqual(healthReply(Serving.SERVING));
+      },
+    },
+    {
+      name: 'knows no service, to who watches its health',
+      run: async (t) => {
+        for (const service of ['no.such.Service', 'etcdserverpb.KV']) {
+          expect(await firstHealth(t, service)).toEqual(healthReply(Serving.SERVICE_UNKNOWN));
+        }
       },
     },
   ],

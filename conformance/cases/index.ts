@@ -18,6 +18,7 @@ import { leaseLeases, leaseTimeToLive } from './lease-listing.ts';
 import { leaseRevoke } from './lease-revoke.ts';
 import { chosenLimits, defaultLimits, tinyLimit } from './limits.ts';
 import { maintenance } from './maintenance.ts';
+import { membership } from './membership.ts';
 import { noSpace } from './no-space.ts';
 import { unimplemented } from './unimplemented.ts';
 import { watchControl, watchProgressInterval } from './watch-control.ts';
@@ -26,6 +27,7 @@ import { watchEvents } from './watch-events.ts';
 import { watchFragment } from './watch-fragment.ts';
 import { watchSlow } from './watch-slow.ts';
 import { watchStart } from './watch-start.ts';
+import { wireFaults } from './wire-faults.ts';
 import { wire } from './wire.ts';
 
 /** All cases, in the order in which they begin: those first that wait longest. */
@@ -57,10 +59,12 @@ export const caseGroups: readonly CaseGroup[] = [
   alarms,
   noSpace,
   cluster,
+  membership,
   defaultLimits,
   chosenLimits,
   tinyLimit,
   wire,
+  wireFaults,
   calls,
   unimplemented,
 ];

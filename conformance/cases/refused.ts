@@ -17,5 +17,7 @@ export const refused = {
   ttlTooLarge: refusal(Code.outOfRange, 'too large lease TTL'),
   noSpace: refusal(Code.resourceExhausted, 'mvcc: database space exceeded'),
   leaseNotFound: refusal(Code.notFound, 'requested lease not found'),
+  memberNotFound: refusal(Code.notFound, 'member not found'),
+  badMemberUrls: refusal(Code.invalidArgument, 'given member URLs are invalid'),
   leaseExists: refusal(Code.failedPrecondition, 'lease already exists'),
 } as const;

@@ -3,16 +3,11 @@ import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
 import { Code } from '../client/refusal.ts';
 import type { Case, CaseGroup } from './case.ts';
 
-const { Auth, Cluster, Maintenance } = etcdserverpb;
+const { Auth, Maintenance } = etcdserverpb;
 const methods = [
   ...Object.values(Auth.method),
   ...Object.values(v3lockpb.Lock.method),
   ...Object.values(v3electionpb.Election.method),
-  Cluster.method.memberAdd,
-  Cluster.method.memberRemove,
-  Cluster.method.memberUpdate,
-  Cluster.method.memberPromote,
-  Maintenance.method.moveLeader,
   Maintenance.method.downgrade,
 ];
 

@@ -13,6 +13,7 @@ export { type ErrorEntry, type ErrorName, errorCatalogue } from './errors/error-
 export { type ExtensionField, extensionFields, firstExtensionNumber } from './extensions.ts';
 export { type MethodKind, type RpcMethod, rpcMethods } from './methods.ts';
 
+export { checkMessage, withNames } from './straight/check-message.ts';
 export { DecodeError, type DecodeErrorCode } from './straight/decode-error.ts';
 export {
   decodeDeleteRangeRequest,
@@ -22,6 +23,7 @@ export {
   writeDeleteRangeRequest,
 } from './straight/delete-range.ts';
 export { decodeMessage, encodeFramed, frameHeadroomBytes } from './straight/frame.ts';
+export { decodeHealthCheckRequest } from './straight/health-check.ts';
 export { bytesFromLatin1, latin1FromBytes } from './straight/latin1.ts';
 export {
   type LeaseGrantRequest,
@@ -73,8 +75,8 @@ export {
   type MeasuredTxnRequest,
   decodeTxnRequest,
   encodeTxnRequest,
-  maxTxnDepth,
   measureTxnRequest,
 } from './straight/txn-request.ts';
+export { maxTxnDepth } from './straight/txn-depth.ts';
 export { encodeTxnResponseWithin } from './straight/txn-response.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './straight/watch-response.ts';

@@ -10,8 +10,10 @@ import { LeaseService } from './grpc/lease-service.ts';
 import { LongReplies } from './grpc/long-replies.ts';
 import { LeaderRequirement } from './grpc/leader-requirement.ts';
 import { MaintenanceService } from './grpc/maintenance-service.ts';
+import { MembershipService, type MembershipServiceOptions } from './grpc/membership-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
 import { createRoutes, type LeaderOnly } from './grpc/routes.ts';
+import { statusNamed } from './grpc/status-of.ts';
 import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
 import { defaultTransportLimits } from './grpc/transport/transport-limits.ts';
 import type { HttpHandler, MethodHandler } from './grpc/transport/transport.ts';
@@ -39,6 +41,8 @@ export interface FrontDoorOptions {
   /** Whom this server reaches. Without it, it is the only one, and leads. */
   readonly reach?: ClusterReach;
   readonly leaderOnly?: LeaderOnly;
+  /** Whether this server leads, and how it hands the lead on. Without it, it is the only one. */
+  readonly lead?: Pick<MembershipServiceOptions, 'leads' | 'resign'>;
   readonly onHttp: HttpHandler;
   /** Paths beside etcd's API. */
   readonly ownRoutes?: ReadonlyMap<string, MethodHandler>;
@@ -58,6 +62,12 @@ export interface FrontDoor {
   readonly requirement: LeaderRequirement;
 }
 
+/** It leads always, and knows no other that it could hand the lead to. */
+const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
+  leads: () => true,
+  resign: () => Promise.reject(statusNamed('BadLeaderTransferee')),
+};
+
 export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
   const {
     config,
@@ -69,6 +79,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
     leaderId,
     reach,
     leaderOnly,
+    lead = onlyServer,
     onHttp,
     ownRoutes = new Map(),
   } = options;
@@ -84,6 +95,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
     maxRequestBytes,
   });
   const longReplies = new LongReplies();
+  const isUnreachable = (id: bigint): boolean => reach?.isUnreachable(id) ?? false;
   const etcdRoutes = createRoutes(
     {
       kv: new KvService({ replica, identity, rules, longReplies }),
@@ -98,7 +110,8 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
         logIndex: () => reach?.logIndex ?? replica.position.index,
         problem: () => reach?.problem,
       }),
-      cluster: new ClusterService(replica, identity, (id) => reach?.isUnreachable(id) ?? false),
+      cluster: new ClusterService(replica, identity, isUnreachable),
+      membership: new MembershipService({ replica, identity, isUnreachable, ...lead }),
       health: new HealthService(),
     },
     leaderOnly,

@@ -7,7 +7,6 @@ import type { EngineHealth } from './engines/engine-health.ts';
 import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
 import type { Identity } from './grpc/identity.ts';
-import { MembershipService } from './grpc/membership-service.ts';
 import { leaderOnlyPaths } from './grpc/routes.ts';
 import { statusNamed } from './grpc/status-of.ts';
 import type { Caller } from './grpc/sliced-work.ts';
@@ -326,13 +325,6 @@ export class SharedServer implements RunningServer {
       monotonicMs: () => systemClock.monotonicMs(),
       timeoutMs: requestTimeoutMs,
     });
-    const membership = new MembershipService({
-      replica,
-      identity,
-      leads: () => replica.leading,
-      isUnreachable: (id) => reach.isUnreachable(id),
-      resign: (target) => leadership.resign(target),
-    });
     return openFrontDoor({
       config: this.#config,
       log: this.#log,
@@ -343,7 +335,8 @@ export class SharedServer implements RunningServer {
       reach,
       leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
       leaderOnly: (path, request, local) => leaderCalls.answer(path, request, local),
-      ownRoutes: new Map([...membership.routes, [peerLinkPath, link]]),
+      lead: { leads: () => replica.leading, resign: (target) => leadership.resign(target) },
+      ownRoutes: new Map([[peerLinkPath, link]]),
       peerPath: peerLinkPath,
       onHttp: createHttpHandler({
         health: {

@@ -9,10 +9,13 @@ export interface ErrorEntry {
 /**
  * Every error that etcd's v3 API knows, with its exact text and code, under a name that is ours and stable.
  *
- * etcd's servers send TooManyRequests and MemberNotEnoughStarted as Unknown by an oversight; here they have the codes
- * that etcd's documents give them. The texts are the same, and those are what clients go by.
+ * etcd's servers send TooManyRequests as Unknown by an oversight; here it has the code that etcd's documents give it.
+ * The text is the same, and that is what clients go by.
  */
 export const errorCatalogue = {
+  // Unknown: etcd's documents have FailedPrecondition, its servers send this.
+  MemberNotEnoughStarted: { code: 2, text: 'etcdserver: re-configuration failed due to not enough started members' },
+
   // InvalidArgument
   EmptyKey: { code: 3, text: 'etcdserver: key is not provided' },
   KeyNotFound: { code: 3, text: 'etcdserver: key not found' },
@@ -50,7 +53,6 @@ export const errorCatalogue = {
   LeaseExists: { code: 9, text: 'etcdserver: lease already exists' },
   MemberExists: { code: 9, text: 'etcdserver: member ID already exist' },
   PeerUrlExists: { code: 9, text: 'etcdserver: Peer URLs already exists' },
-  MemberNotEnoughStarted: { code: 9, text: 'etcdserver: re-configuration failed due to not enough started members' },
   MemberNotLearner: { code: 9, text: 'etcdserver: can only promote a learner member' },
   LearnerNotReady: { code: 9, text: 'etcdserver: can only promote a learner member which is in sync with leader' },
   TooManyLearners: { code: 9, text: 'etcdserver: too many learner members in cluster' },

@@ -6,6 +6,7 @@ import {
   type MessageShape,
   toBinary,
 } from '@bufbuild/protobuf';
+import { checkMessage } from './check-message.ts';
 import { DecodeError } from './decode-error.ts';
 
 /**
@@ -31,13 +32,15 @@ export function encodeFramed<Desc extends DescMessage>(schema: Desc, message: Me
  * Reads a generated message; unknown fields are dropped. Its `bytes` fields share memory with `bytes`: who keeps one
  * longer than the request copies it. Throws DecodeError, and nothing else.
  *
- * protobuf-es is more lenient than etcd with bytes that no encoder makes: it does not look at the wire type of a field
- * it knows, and lets the last field of a nested message reach past the end of that message.
+ * protobuf-es alone is more lenient than etcd with bytes that no encoder makes: it does not look at the wire type of a
+ * field it knows, and lets the last field of a nested message reach past the end of that message. So the bytes are
+ * checked first.
  */
 export function decodeMessage<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
+  checkMessage(schema, bytes);
   try {
     return fromBinary(schema, bytes, { readUnknownFields: false });
   } catch (cause) {
-    throw new DecodeError('Malformed', cause);
+    throw new DecodeError('Malformed', { cause });
   }
 }

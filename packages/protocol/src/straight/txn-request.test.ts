@@ -12,7 +12,8 @@ import { txnRequest } from '../testing/shape-arbitraries.ts';
 import { DecodeError } from './decode-error.ts';
 import { encodeFramed, frameHeadroomBytes } from './frame.ts';
 import type { TxnRequest } from './shapes.ts';
-import { decodeTxnRequest, encodeTxnRequest, maxTxnDepth, measureTxnRequest } from './txn-request.ts';
+import { maxTxnDepth } from './txn-depth.ts';
+import { decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
 
 const codec = { schema: TxnRequestSchema, decode: decodeTxnRequest, shape: txnShape };
 

@@ -19,11 +19,9 @@ import type {
   RequestOp,
   TxnRequest,
 } from './shapes.ts';
+import { maxTxnDepth } from './txn-depth.ts';
 import { WireReader } from './wire-reader.ts';
 import { delimitedSize, writeDelimiter } from './wire-write.ts';
-
-/** A transaction in a transaction in ... this many in all, the outermost included. */
-export const maxTxnDepth = 1000;
 
 const txnFields = [1, 2, 3];
 const opFields = [1, 2, 3, 4];

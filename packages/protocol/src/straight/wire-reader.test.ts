@@ -89,19 +89,22 @@ describe('the reader of the wire format', () => {
   it('skips groups as deep as the limit, without recursion', () => {
     const deepest = groups(100);
     expect(skipAll(deepest)).toBe(deepest.length);
-    expect(() => skipAll(groups(101))).toThrow(new DecodeError('TooDeep'));
-    expect(() => skipAll(groups(200_000))).toThrow(new DecodeError('TooDeep'));
+    expect(() => skipAll(groups(101))).toThrow(/max recursion depth/);
+    expect(() => skipAll(groups(200_000))).toThrow(/max recursion depth/);
   });
 
   it('refuses groups that do not end, end twice, or end as another field', () => {
     expect(() => skip(...groupStart)).toThrow(new DecodeError('Truncated'));
-    expect(() => skip(...groupEnd)).toThrow(new DecodeError('IllegalTag'));
-    expect(() => skip(...groupStart, 0xac, 0x01)).toThrow(new DecodeError('IllegalTag'));
+    expect(() => skip(...groupEnd)).toThrow(/illegal wireType 4/);
+    expect(() => skip(...groupStart, 0xac, 0x01)).toThrow(/unexpected end of group/);
   });
 
   it('refuses illegal tags, and known fields in a foreign wire type', () => {
-    for (const tag of [0x00, 0x02, 0x06, 0xa6, 0xa7]) {
+    for (const tag of [0x00, 0x02, 0x06]) {
       expect(() => skip(tag, 0x01, 0x00, 0x00)).toThrow(new DecodeError('IllegalTag'));
+    }
+    for (const wireType of [6, 7]) {
+      expect(() => skip(0xa0 | wireType, 0x01, 0x00, 0x00)).toThrow(`illegal wireType ${wireType}`);
     }
     expect(() => skip(0x08, 0x00)).toThrow(new DecodeError('WrongWireType'));
     expect(() => skip(0x80, 0x80, 0x80, 0x80, 0x10, 0x00)).toThrow(new DecodeError('Overflow'));

@@ -13,6 +13,7 @@ const maxTagBytes = 5;
 
 /** Groups nest no deeper than this: as deep as protobuf's libraries allow for messages. */
 const maxGroupDepth = 100;
+const groupsTooDeep = 'proto: exceeded max recursion depth';
 
 const twoTo32 = 0x1_0000_0000;
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -101,7 +102,7 @@ export class WireReader {
     try {
       return strictUtf8.decode(this.bytes.subarray(start, end));
     } catch (cause) {
-      throw new DecodeError('InvalidText', cause);
+      throw new DecodeError('InvalidText', { cause });
     }
   }
 
@@ -120,6 +121,11 @@ export class WireReader {
   /** Skips a field that the message does not have. `known` are the numbers of the fields that it has. */
   skipUnknown(tag: number, known: readonly number[]): void {
     if (known.includes(tag >>> 3)) throw new DecodeError('WrongWireType');
+    this.skip(tag);
+  }
+
+  /** Skips a field, or a group with all that it holds. */
+  skip(tag: number): void {
     if ((tag & 7) === wireGroupStart) this.skipGroup(tag);
     else this.skipField(tag);
   }
@@ -140,7 +146,7 @@ export class WireReader {
         this.skipBytes(4);
         return;
       default:
-        throw new DecodeError('IllegalTag');
+        throw new DecodeError('IllegalTag', { text: `proto: illegal wireType ${tag & 7}` });
     }
   }
 
@@ -156,10 +162,10 @@ export class WireReader {
       const tag = this.tag();
       const wireType = tag & 7;
       if (wireType === wireGroupStart && tag >>> 3 !== 0) {
-        if (open.length === maxGroupDepth) throw new DecodeError('TooDeep');
+        if (open.length === maxGroupDepth) throw new DecodeError('IllegalTag', { text: groupsTooDeep });
         open.push(tag >>> 3);
       } else if (wireType === wireGroupEnd) {
-        if (open.pop() !== tag >>> 3) throw new DecodeError('IllegalTag');
+        if (open.pop() !== tag >>> 3) throw new DecodeError('IllegalTag', { text: 'proto: unexpected end of group' });
       } else {
         this.skipField(tag);
       }
@@ -179,6 +185,7 @@ export class WireReader {
       this.at++;
     } else {
       this.varint();
+      if (this.high > 0x7fff_ffff) throw new DecodeError('NegativeLength');
       length = this.high * twoTo32 + this.low;
     }
     if (length > this.end - this.at) throw new DecodeError('Truncated');

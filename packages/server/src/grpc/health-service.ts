@@ -1,13 +1,14 @@
-import { decodeMessage, encodeFramed, healthpb } from '@tenure/protocol';
+import { decodeHealthCheckRequest, encodeFramed, healthpb } from '@tenure/protocol';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 
-const watchedServices = new Set(['', 'etcdserverpb.KV', 'etcdserverpb.Watch', 'etcdserverpb.Lease']);
+/** The only name that is known here, as in etcd: it stands for the server as a whole. */
+const wholeServer = '';
 
 /** grpc.health.v1: Check answers SERVING while the server runs; a server that stops answers nothing at all. */
 export class HealthService {
   check(request: Buffer): Buffer {
-    const { service } = decodeMessage(healthpb.HealthCheckRequestSchema, request);
-    if (!watchedServices.has(service)) throw new GrpcStatus(GrpcCode.notFound, 'unknown service');
+    const service = decodeHealthCheckRequest(request);
+    if (service !== wholeServer) throw new GrpcStatus(GrpcCode.notFound, 'unknown service');
     return servingMessage();
   }
 
@@ -17,8 +18,8 @@ export class HealthService {
     call: { readonly signal: AbortSignal },
     send: (framed: Buffer) => Promise<void>,
   ): Promise<void> {
-    const { service } = decodeMessage(healthpb.HealthCheckRequestSchema, request);
-    await send(watchedServices.has(service) ? servingMessage() : unknownMessage());
+    const service = decodeHealthCheckRequest(request);
+    await send(service === wholeServer ? servingMessage() : unknownMessage());
     if (call.signal.aborted) return;
     await new Promise<void>((resolve) => call.signal.addEventListener('abort', () => resolve(), { once: true }));
   }

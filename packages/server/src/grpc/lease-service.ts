@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from '@tenure/core';
 import {
+  DecodeError,
   decodeLeaseGrantRequest,
   decodeLeaseKeepAliveRequest,
+  decodeLeaseRevokeRequest,
   decodeLeaseTimeToLiveRequest,
   decodeMessage,
   encodeFramed,
@@ -11,6 +13,7 @@ import {
   etcdserverpb,
   type ListMessage,
   timeToLiveReplyList,
+  withNames,
 } from '@tenure/protocol';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
@@ -23,7 +26,7 @@ import type { LongReplies } from './long-replies.ts';
 import { type Collection, ListReply } from './list-reply.ts';
 import { responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
-import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
+import { statusNamed, statusOf, statusOfCoreError, streamStatusOf } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall, Reply } from './transport/transport.ts';
 
@@ -81,7 +84,7 @@ export class LeaseService {
 
   async revoke(request: Buffer): Promise<Buffer> {
     const { replica, identity } = this.#options;
-    const { ID: id } = decodeMessage(etcdserverpb.LeaseRevokeRequestSchema, request);
+    const id = decodeLeaseRevokeRequest(request);
     const response = await replica.propose({ kind: 'leaseRevoke', id });
     if (response.kind === 'error') throw statusOfCoreError(response);
     const revision = response.kind === 'leaseRevoke' ? response.revision : replica.state.currentRevision;
@@ -225,7 +228,8 @@ function leaseIdOf(message: Buffer): bigint {
   try {
     return decodeLeaseKeepAliveRequest(message);
   } catch (error) {
-    throw statusOf(error) ?? error;
+    const schema = etcdserverpb.LeaseKeepAliveRequestSchema;
+    throw streamStatusOf(error instanceof DecodeError ? withNames(error, schema, message) : error) ?? error;
   }
 }
 

@@ -3,8 +3,9 @@ import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
-import { statusNamed, statusOf, statusOfCoreError } from './status-of.ts';
-import type { MethodHandler } from './transport/transport.ts';
+import { isPeerUrl } from './peer-url.ts';
+import { statusNamed, statusOfCoreError } from './status-of.ts';
+import type { GrpcStatus } from './transport/grpc-status.ts';
 
 export interface MembershipServiceOptions {
   readonly replica: ReplicaAccess;
@@ -15,12 +16,12 @@ export interface MembershipServiceOptions {
   readonly resign: (target: bigint) => Promise<void>;
 }
 
-/** What only a cluster of several servers has: the lead can be handed on, and members forgotten. */
+/**
+ * What changes the members, and which of them leads. Members come by themselves: a server that is started on the log
+ * is one. So none can be added or updated by a call. Why such calls are answered as they are says
+ * docs/decisions/022-members-come-with-the-log.md.
+ */
 export class MembershipService {
-  readonly routes: ReadonlyMap<string, MethodHandler> = new Map([
-    ['/etcdserverpb.Maintenance/MoveLeader', handled((request) => this.#moveLeader(request))],
-    ['/etcdserverpb.Cluster/MemberRemove', handled((request) => this.#removeMember(request))],
-  ]);
   readonly #options: MembershipServiceOptions;
 
   constructor(options: MembershipServiceOptions) {
@@ -28,21 +29,27 @@ export class MembershipService {
   }
 
   /** As in etcd the leader has to be asked, and no header comes back. */
-  async #moveLeader(request: Buffer): Promise<Buffer> {
-    const { replica, identity, leads, resign } = this.#options;
+  async moveLeader(request: Buffer): Promise<Buffer> {
+    const { identity, leads, resign } = this.#options;
     const { targetID } = decodeMessage(etcdserverpb.MoveLeaderRequestSchema, request);
     if (!leads()) throw statusNamed('NotLeader');
-    const known = replica.state.members.some(({ id }) => id === targetID);
-    if (!known) throw statusNamed('BadLeaderTransferee');
+    if (!this.#isMember(targetID)) throw statusNamed('BadLeaderTransferee');
     if (targetID !== identity.memberId) await resign(targetID);
     return encodeFramed(etcdserverpb.MoveLeaderResponseSchema, {});
   }
 
-  async #removeMember(request: Buffer): Promise<Buffer> {
+  async add(request: Buffer): Promise<never> {
+    const { peerURLs } = decodeMessage(etcdserverpb.MemberAddRequestSchema, request);
+    const areUrls = peerURLs.length > 0 && peerURLs.every(isPeerUrl);
+    throw statusNamed(areUrls ? 'NotCapable' : 'MemberBadUrls');
+  }
+
+  async remove(request: Buffer): Promise<Buffer> {
     const { replica, identity, isUnreachable } = this.#options;
     const { ID: id } = decodeMessage(etcdserverpb.MemberRemoveRequestSchema, request);
     await replica.linearize();
-    if (!replica.state.members.some((member) => member.id === id)) throw statusNamed('MemberNotFound');
+    if (!this.#isMember(id)) throw statusNamed('MemberNotFound');
+    if (replica.state.members.length === 1) throw statusNamed('MemberNotEnoughStarted');
     const response = await replica.propose({ kind: 'removeMember', id });
     if (response.kind === 'error') throw statusOfCoreError(response);
     const { members, currentRevision, epoch } = replica.state;
@@ -51,14 +58,25 @@ export class MembershipService {
       members: members.map((member) => memberMessage(member, isUnreachable)),
     });
   }
-}
 
-function handled(handle: (request: Buffer) => Promise<Buffer>): MethodHandler {
-  return {
-    kind: 'unary',
-    handle: (request) =>
-      handle(request).catch((error: unknown) => {
-        throw statusOf(error) ?? error;
-      }),
-  };
+  /** etcd does not look at the URLs before it has found the member. */
+  async update(request: Buffer): Promise<never> {
+    const { ID: id } = decodeMessage(etcdserverpb.MemberUpdateRequestSchema, request);
+    throw await this.#refusalFor(id, statusNamed('NotCapable'));
+  }
+
+  /** There are no learners. */
+  async promote(request: Buffer): Promise<never> {
+    const { ID: id } = decodeMessage(etcdserverpb.MemberPromoteRequestSchema, request);
+    throw await this.#refusalFor(id, statusNamed('MemberNotLearner'));
+  }
+
+  async #refusalFor(id: bigint, known: GrpcStatus): Promise<GrpcStatus> {
+    await this.#options.replica.linearize();
+    return this.#isMember(id) ? known : statusNamed('MemberNotFound');
+  }
+
+  #isMember(id: bigint): boolean {
+    return this.#options.replica.state.members.some((member) => member.id === id);
+  }
 }

@@ -1,12 +1,14 @@
-import { rpcMethods } from '@tenure/protocol';
+import { checkMessage, DecodeError, etcdserverpb, type RpcMethod, rpcMethods, withNames } from '@tenure/protocol';
 import type { ClusterService } from './cluster-service.ts';
 import type { HealthService } from './health-service.ts';
 import type { KvService } from './kv-service.ts';
 import type { LeaseService } from './lease-service.ts';
 import type { MaintenanceService } from './maintenance-service.ts';
-import { statusOf } from './status-of.ts';
+import type { MembershipService } from './membership-service.ts';
+import { statusOf, streamStatusOf } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type {
+  Call,
   DuplexCall,
   GrpcRoutes,
   MethodHandler,
@@ -21,6 +23,7 @@ export interface Services {
   readonly watch: { handle(call: DuplexCall): void };
   readonly maintenance: MaintenanceService;
   readonly cluster: ClusterService;
+  readonly membership: MembershipService;
   readonly health: HealthService;
 }
 
@@ -37,72 +40,98 @@ export function createRoutes(
   services: Services,
   leaderOnly: LeaderOnly = (_path, _request, local) => local(),
 ): GrpcRoutes {
-  const { kv, lease, watch, maintenance, cluster, health } = services;
-  const routes = new Map<string, MethodHandler>();
-  for (const { path } of rpcMethods.values())
-    routes.set(
-      path,
-      unary(() => Promise.reject(notBuilt(path))),
-    );
-  const built: readonly (readonly [string, MethodHandler])[] = [
-    ['/etcdserverpb.KV/Range', unary((request, call) => kv.range(request, call))],
-    ['/etcdserverpb.KV/Put', unary((request) => kv.put(request))],
-    ['/etcdserverpb.KV/DeleteRange', unary((request, call) => kv.deleteRange(request, call))],
-    ['/etcdserverpb.KV/Txn', unary((request, call) => kv.txn(request, call))],
-    ['/etcdserverpb.KV/Compact', unary((request) => kv.compact(request))],
+  const { kv, lease, watch, maintenance, cluster, membership, health } = services;
+  return new Map<string, MethodHandler>([
+    ...Array.from(rpcMethods.values(), notBuilt),
+    unary('/etcdserverpb.KV/Range', (request, call) => kv.range(request, call)),
+    unary('/etcdserverpb.KV/Put', (request) => kv.put(request)),
+    unary('/etcdserverpb.KV/DeleteRange', (request, call) => kv.deleteRange(request, call)),
+    unary('/etcdserverpb.KV/Txn', (request, call) => kv.txn(request, call)),
+    unary('/etcdserverpb.KV/Compact', (request) => kv.compact(request)),
     ['/etcdserverpb.Watch/Watch', { kind: 'bidi', handle: (call) => watch.handle(call) }],
-    ['/etcdserverpb.Lease/LeaseGrant', unary((request) => lease.grant(request))],
-    ['/etcdserverpb.Lease/LeaseRevoke', unary((request) => lease.revoke(request))],
+    unary('/etcdserverpb.Lease/LeaseGrant', (request) => lease.grant(request)),
+    unary('/etcdserverpb.Lease/LeaseRevoke', (request) => lease.revoke(request)),
     ['/etcdserverpb.Lease/LeaseKeepAlive', { kind: 'bidi', handle: (call) => lease.keepAlive(call) }],
-    [timeToLive, unary((request, call) => leaderOnly(timeToLive, request, () => lease.timeToLive(request, call)))],
-    [leases, unary((request, call) => leaderOnly(leases, request, () => lease.leases(request, call)))],
-    ['/etcdserverpb.Cluster/MemberList', unary(() => cluster.memberList())],
-    ['/etcdserverpb.Maintenance/Alarm', unary((request) => maintenance.alarm(request))],
-    ['/etcdserverpb.Maintenance/Status', unary(() => maintenance.status())],
-    ['/etcdserverpb.Maintenance/Defragment', unary(() => maintenance.defragment())],
-    ['/etcdserverpb.Maintenance/Hash', unary((_request, call) => maintenance.hash(call))],
-    ['/etcdserverpb.Maintenance/HashKV', unary((request) => maintenance.hashKv(request))],
-    ['/etcdserverpb.Maintenance/Snapshot', serverStream((_request, call, send) => maintenance.snapshot(call, send))],
-    ['/grpc.health.v1.Health/Check', unary((request) => health.check(request))],
-    ['/grpc.health.v1.Health/Watch', serverStream((request, call, send) => health.watch(request, call, send))],
-  ];
-  for (const [path, handler] of built) routes.set(path, handler);
-  return routes;
+    unary(timeToLive, (request, call) => leaderOnly(timeToLive, request, () => lease.timeToLive(request, call))),
+    unary(leases, (request, call) => leaderOnly(leases, request, () => lease.leases(request, call))),
+    unread('/etcdserverpb.Cluster/MemberList', () => cluster.memberList()),
+    unary('/etcdserverpb.Cluster/MemberAdd', (request) => membership.add(request)),
+    unary('/etcdserverpb.Cluster/MemberRemove', (request) => membership.remove(request)),
+    unary('/etcdserverpb.Cluster/MemberUpdate', (request) => membership.update(request)),
+    unary('/etcdserverpb.Cluster/MemberPromote', (request) => membership.promote(request)),
+    unary('/etcdserverpb.Maintenance/Alarm', (request) => maintenance.alarm(request)),
+    unread('/etcdserverpb.Maintenance/Status', () => maintenance.status()),
+    unread('/etcdserverpb.Maintenance/Defragment', () => maintenance.defragment()),
+    unread('/etcdserverpb.Maintenance/Hash', (call) => maintenance.hash(call)),
+    unary('/etcdserverpb.Maintenance/HashKV', (request) => maintenance.hashKv(request)),
+    unary('/etcdserverpb.Maintenance/MoveLeader', (request) => membership.moveLeader(request)),
+    serverStream('/etcdserverpb.Maintenance/Snapshot', (request, call, send) => {
+      checkMessage(etcdserverpb.SnapshotRequestSchema, request);
+      return maintenance.snapshot(call, send);
+    }),
+    unary('/grpc.health.v1.Health/Check', (request) => health.check(request)),
+    serverStream('/grpc.health.v1.Health/Watch', (request, call, send) => health.watch(request, call, send)),
+  ]);
 }
+
+type Route = readonly [path: string, handler: MethodHandler];
 
 /**
  * Gives errors of the core, the log and the codecs their gRPC form; what remains is a defect, which the transport
  * reports.
  */
-function unary(handle: UnaryHandler): MethodHandler {
+function unary(path: string, handle: UnaryHandler): Route {
+  const schema = schemaOf(path);
+  const failure = (error: unknown, request: Buffer): unknown => {
+    return statusOf(error instanceof DecodeError ? withNames(error, schema, request) : error) ?? error;
+  };
   const wrapped: UnaryHandler = (request, call) => {
     let answer: Reply | Promise<Reply>;
     try {
       answer = handle(request, call);
     } catch (error) {
-      throw statusOf(error) ?? error;
+      throw failure(error, request);
     }
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown) => {
-      throw statusOf(error) ?? error;
+      throw failure(error, request);
     });
   };
-  return { kind: 'unary', handle: wrapped };
+  return [path, { kind: 'unary', handle: wrapped }];
 }
 
-/** The same for a handler that sends a stream. */
-function serverStream(handle: ServerStreamHandler): MethodHandler {
+/** Does not look at what the request says; bytes that are none are refused all the same. */
+function unread(path: string, handle: (call: Call) => Reply | Promise<Reply>): Route {
+  const schema = schemaOf(path);
+  return unary(path, (request, call) => {
+    checkMessage(schema, request);
+    return handle(call);
+  });
+}
+
+/** As `unary`, for a handler that sends a stream. */
+function serverStream(path: string, handle: ServerStreamHandler): Route {
   const wrapped: ServerStreamHandler = async (request, call, send) => {
     try {
       await handle(request, call, send);
     } catch (error) {
-      throw statusOf(error) ?? error;
+      throw streamStatusOf(error) ?? error;
     }
   };
-  return { kind: 'serverStream', handle: wrapped };
+  return [path, { kind: 'serverStream', handle: wrapped }];
 }
 
-function notBuilt(path: string): GrpcStatus {
-  const method = path.slice(path.lastIndexOf('/') + 1);
-  return new GrpcStatus(GrpcCode.unimplemented, `${method} is not implemented by this version of Tenure`);
+function schemaOf(path: string): RpcMethod['descriptor']['input'] {
+  const method = rpcMethods.get(path);
+  if (method === undefined) throw new Error(`${path} is no method of etcd's API`);
+  return method.descriptor.input;
+}
+
+function notBuilt({ path, name, kind, descriptor }: RpcMethod): Route {
+  const refuse = (request: Buffer): Promise<never> => {
+    checkMessage(descriptor.input, request);
+    const text = `${name} is not implemented by this version of Tenure`;
+    return Promise.reject(new GrpcStatus(GrpcCode.unimplemented, text));
+  };
+  return kind === 'unary' ? unary(path, refuse) : serverStream(path, refuse);
 }

@@ -1,7 +1,7 @@
 import type { CoreError } from '@tenure/core';
 import { DecodeError, errorCatalogue, type ErrorName } from '@tenure/protocol';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
-import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus, unreadableMessage } from './transport/grpc-status.ts';
 
 const proposalErrors = {
   overloaded: 'TooManyRequests',
@@ -42,4 +42,10 @@ export function statusOf(error: unknown): GrpcStatus | undefined {
     return new GrpcStatus(GrpcCode.internal, `grpc: error unmarshalling request: ${error.message}`);
   }
   return undefined;
+}
+
+/** The same for a call that streams, which Go's server ends in other words when it cannot read what comes. */
+export function streamStatusOf(error: unknown): GrpcStatus | undefined {
+  if (!(error instanceof DecodeError)) return statusOf(error);
+  return unreadableMessage(error.message);
 }

@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
 import { decodeMessage, encodeFramed, peerpb } from '@tenure/protocol';
 import type { SharedReplica } from '../replica/shared-replica.ts';
-import { statusOf } from '../grpc/status-of.ts';
+import { streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
@@ -343,7 +343,7 @@ function requestIn(message: Buffer): peerpb.ToLeader {
   try {
     return decodeMessage(peerpb.ToLeaderSchema, message);
   } catch (error) {
-    throw statusOf(error) ?? error;
+    throw streamStatusOf(error) ?? error;
   }
 }
 

@@ -95,7 +95,7 @@ describe('a stream between servers', () => {
     mute.sayBytes(nonsense);
     const refused = await mute.ended();
     expect(refused.code).toBe(13);
-    expect(refused.details).toContain('grpc: error unmarshalling request');
+    expect(refused.details).toContain('grpc: failed to unmarshal the received message');
     const greeted = new Stranger(server);
     await greeted.hello(server);
     greeted.sayBytes(nonsense);

@@ -35,3 +35,8 @@ export class GrpcStatus extends Error {
 export function callIsOver(): GrpcStatus {
   return new GrpcStatus(GrpcCode.cancelled, 'the call is over');
 }
+
+/** Ends a call that streams for a message that is none, and says why, in the words of Go's gRPC server. */
+export function unreadableMessage(reason: string): GrpcStatus {
+  return new GrpcStatus(GrpcCode.internal, `grpc: failed to unmarshal the received message: ${reason}`);
+}

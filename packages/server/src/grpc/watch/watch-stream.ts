@@ -1,6 +1,6 @@
 import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
 import { DecodeError, decodeMessage, errorCatalogue, etcdserverpb } from '@tenure/protocol';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { StreamWatch, StreamWatcher } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
@@ -113,7 +113,7 @@ export class WatchStream {
       // Anything else is of a version to come; etcd passes over it too.
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      this.#call.end(new GrpcStatus(GrpcCode.internal, `grpc: error unmarshalling request: ${error.message}`));
+      this.#call.end(unreadableMessage(error.message));
     }
   }
 

@@ -1,0 +1,107 @@
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { firstExtensionNumber } from '../extensions.ts';
+import { DecodeError } from './decode-error.ts';
+import { maxTxnDepth } from './txn-depth.ts';
+import { WireReader } from './wire-reader.ts';
+
+const wireVarint = 0;
+const wireFixed64 = 1;
+const wireBytes = 2;
+const wireGroupEnd = 4;
+const wireFixed32 = 5;
+
+/** What is around a transaction: operations lie in messages of their own. */
+const messagesATxn = 2;
+const maxMessageDepth = messagesATxn * (maxTxnDepth + 1);
+
+/**
+ * Says whether bytes are a message, by the rule that holds for every request, and in etcd's words. Throws DecodeError.
+ *
+ * The codecs that are written by hand follow the same rule while they read. What they refuse is checked again here for
+ * the words, since only the schema knows the names.
+ */
+export function checkMessage(schema: DescMessage, bytes: Uint8Array): void {
+  checkFields(new WireReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)), schema, 1);
+}
+
+/** The same error with the names that a codec written by hand does not know. */
+export function withNames(error: DecodeError, schema: DescMessage, bytes: Uint8Array): DecodeError {
+  if (error.code !== 'WrongWireType' && error.code !== 'IllegalTag') return error;
+  try {
+    checkMessage(schema, bytes);
+  } catch (named) {
+    if (named instanceof DecodeError) return named;
+    throw named;
+  }
+  return error;
+}
+
+function checkFields(reader: WireReader, schema: DescMessage, depth: number): void {
+  if (depth > maxMessageDepth) throw new DecodeError('TooDeep');
+  while (reader.at < reader.end) {
+    const tag = reader.tag();
+    const wireType = tag & 7;
+    const number = tag >>> 3;
+    if (wireType === wireGroupEnd) {
+      throw new DecodeError('IllegalTag', { text: `proto: ${schema.name}: wiretype end group for non-group` });
+    }
+    if (number === 0) {
+      throw new DecodeError('IllegalTag', { text: `proto: ${schema.name}: illegal tag 0 (wire type ${wireType})` });
+    }
+    const field = schema.fields.find((each) => each.number === number);
+    if (field === undefined) reader.skip(tag);
+    else checkField(reader, field, tag, depth);
+  }
+}
+
+function checkField(reader: WireReader, field: DescField, tag: number, depth: number): void {
+  const wireType = tag & 7;
+  const own = wireTypeOf(field);
+  const isPacked = field.fieldKind === 'list' && own !== wireBytes && wireType === wireBytes;
+  if (wireType !== own && !isPacked) {
+    const text = `proto: wrong wireType = ${wireType} for field ${goName(field)}`;
+    throw new DecodeError('WrongWireType', { text });
+  }
+  if (isPacked) {
+    const outer = reader.enter();
+    while (reader.at < reader.end) reader.skip((field.number << 3) | own);
+    reader.leave(outer);
+  } else if (field.message !== undefined) {
+    const outer = reader.enter();
+    checkFields(reader, field.message, depth + 1);
+    reader.leave(outer);
+  } else if (isOurText(field)) {
+    reader.utf8();
+  } else {
+    reader.skip(tag);
+  }
+}
+
+/** etcd takes any bytes for the texts that it knows, and leaves it to who uses one whether it is right. */
+function isOurText({ number, scalar }: DescField): boolean {
+  return number >= firstExtensionNumber && scalar === ScalarType.STRING;
+}
+
+function wireTypeOf({ message, scalar }: DescField): number {
+  if (message !== undefined) return wireBytes;
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return wireBytes;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return wireFixed64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return wireFixed32;
+    default:
+      return wireVarint;
+  }
+}
+
+/** 'range_end' is RangeEnd in Go, where the texts come from. */
+function goName({ name }: DescField): string {
+  return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}
