@@ -58,7 +58,7 @@ export async function startEtcd(options: ServerOptions = {}): Promise<RunningSer
   };
   try {
     const ready = await child.waitForOutput(
-      /"msg":"serving client traffic[^"]*",(?:"traffic":"[^"]*",)?"address":"([^"]+)"/,
+      /"msg":"serving client traffic[^"]*",.*?"address":"([^"]+)"/,
       startTimeoutMs,
     );
     return { kind: 'etcd', address: ready[1] ?? '', name: memberName, advertisedClientUrl, pid: child.pid, stop };
