@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { Code } from '../client/refusal.ts';
-import { noWatchId } from '../client/watch-stream.ts';
-import { revisionOf } from './case-context.ts';
+import { noWatchId, type WatchStream } from '../client/watch-stream.ts';
+import { revisionOf, type CaseContext } from './case-context.ts';
 import type { Case, CaseGroup } from './case.ts';
 
 const cancellation: Case[] = [
@@ -117,7 +117,67 @@ const progress: Case[] = [
       ).toHaveLength(200);
     },
   },
+  {
+    name: 'answers a question for progress with nothing while the stream has no watch',
+    since: '3.6',
+    run: async (t) => {
+      const watch = t.watchStream();
+      watch.send({ case: 'progressRequest', value: {} });
+      await cancelledAgain(t, watch);
+      watch.send({ case: 'progressRequest', value: {} });
+      await nothingTold(t, watch);
+      expect((await watch.progress()).watchId).toBe(noWatchId);
+    },
+  },
+  {
+    // A client that took an earlier revision for its place would resume before the one that it asked for.
+    name: 'answers with nothing while a watch of the stream starts in the future',
+    since: '3.6',
+    run: async (t) => {
+      const watch = t.watchStream();
+      await watch.create({ key: t.key('a') });
+      const startRevision = (await t.revision()) + 3n;
+      const { watchId } = await watch.create({ key: t.key('b'), startRevision });
+      watch.send({ case: 'progressRequest', value: {} });
+      await t.put('b', '1');
+      watch.send({ case: 'progressRequest', value: {} });
+      await nothingTold(t, watch);
+      await t.put('b', '3');
+      expect(t.events(await watch.events(watchId, 1), startRevision)).toEqual(['PUT b=3 +0']);
+      expect(watch.arrived(noWatchId)).toEqual([]);
+      expect(revisionOf(await watch.progress())).toBe(startRevision);
+    },
+  },
+  {
+    name: 'answers with nothing while a watch that compaction has ended is not cancelled',
+    since: '3.6',
+    run: async (t) => {
+      const watch = t.watchStream();
+      const first = await t.put('a', '1');
+      const second = await t.put('a', '2');
+      await t.kv.compact({ revision: second });
+      const ended = (await watch.create({ key: t.key('a'), startRevision: first - 1n })).watchId;
+      await watch.canceled(ended);
+      watch.send({ case: 'progressRequest', value: {} });
+      await nothingTold(t, watch);
+      await watch.cancel(ended);
+      expect((await watch.progress()).watchId).toBe(noWatchId);
+    },
+  },
 ];
+
+/** A watch was there, and is no more. */
+async function cancelledAgain(t: CaseContext, watch: WatchStream): Promise<void> {
+  await watch.cancel((await watch.create({ key: t.key('short') })).watchId);
+}
+
+/** What was asked before has had no answer: the event of a watch that is made now would come behind it. */
+async function nothingTold(t: CaseContext, watch: WatchStream): Promise<void> {
+  const { watchId } = await watch.create({ key: t.key('later') });
+  await t.put('later');
+  await watch.events(watchId, 1);
+  expect(watch.arrived(noWatchId)).toEqual([]);
+}
 
 export const watchControl: CaseGroup = {
   name: 'Watch, cancelling and progress',
@@ -142,6 +202,21 @@ export const watchProgressInterval: CaseGroup = {
         });
         expect(revisionOf(await watch.next(asked))).toBe(revision);
         expect(watch.arrived(silent)).toEqual([]);
+      },
+    },
+    {
+      name: 'tells a watch nothing before the revision at which it starts',
+      since: '3.6',
+      run: async (t) => {
+        const watch = t.watchStream();
+        const startRevision = (await t.revision()) + 2n;
+        const future = (await watch.create({ key: t.key('a'), startRevision, progressNotify: true })).watchId;
+        const present = (await watch.create({ key: t.key('b'), progressNotify: true })).watchId;
+        for (let told = 0; told < 3; told += 1) await watch.next(present);
+        expect(watch.arrived(future)).toEqual([]);
+        await t.put('c');
+        await t.put('c');
+        expect(revisionOf(await watch.next(future))).toBe(startRevision);
       },
     },
     {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { etcdserverpb, mvccpb } from '@tenure/protocol';
+import { Code } from '../client/refusal.ts';
 import { bytes } from './bytes.ts';
 import { revisionOf, type CaseContext } from './case-context.ts';
 import type { Case, CaseGroup } from './case.ts';
@@ -47,13 +48,11 @@ const contents: Case[] = [
       await t.put('a', '3');
       const watch = t.watchStream();
       const { watchId } = await watch.create({ key: t.key('a'), startRevision: base, prevKv: true });
-      const previous = (events: mvccpb.Event[]): (string | undefined)[] =>
-        events.map(({ prevKv }) => (prevKv === undefined ? undefined : t.pairs([prevKv])[0]));
       const events = await watch.events(watchId, 4);
-      expect(previous(events)).toEqual([undefined, 'a=1', 'a=2', undefined]);
+      expect(previous(t, events)).toEqual(['', 'a=1', 'a=2', '']);
       expect(events[1]?.prevKv).toMatchObject({ createRevision: base, modRevision: base, version: 1n, lease });
       await t.put('a', '4');
-      expect(previous(await watch.events(watchId, 1))).toEqual(['a=3']);
+      expect(previous(t, await watch.events(watchId, 1))).toEqual(['a=3']);
     },
   },
   {
@@ -66,7 +65,7 @@ const contents: Case[] = [
       const watch = t.watchStream();
       const { watchId } = await watch.create({ key: t.key('a'), startRevision: second, prevKv: true });
       const events = await watch.events(watchId, 2);
-      expect(events.map(({ prevKv }) => (prevKv === undefined ? '' : t.pairs([prevKv])[0]))).toEqual(['', 'a=2']);
+      expect(previous(t, events)).toEqual(['', 'a=2']);
     },
   },
   {
@@ -99,6 +98,112 @@ async function filtered(
     );
   };
 }
+
+/** 'a=1' or '' for each. */
+function previous(t: CaseContext, events: readonly mvccpb.Event[]): string[] {
+  return events.map(({ prevKv }) => (prevKv === undefined ? '' : (t.pairs([prevKv])[0] ?? '')));
+}
+
+/** The events as they happen, and as a watch of the past reads them: up to and with the one of the key 'end'. */
+async function eventsBothWays(
+  t: CaseContext,
+  change: () => Promise<unknown>,
+  eventCount: number,
+): Promise<{ base: bigint; ways: mvccpb.Event[][] }> {
+  const base = await t.revision();
+  const watch = t.watchStream();
+  const { watchId: present } = await watch.create({ ...t.all(), prevKv: true });
+  await change();
+  await t.put('end');
+  const happened = await watch.events(present, eventCount + 1);
+  const { watchId: past } = await watch.create({ ...t.all(), prevKv: true, startRevision: base + 1n });
+  return { base, ways: [happened, await watch.events(past, eventCount + 1)] };
+}
+
+/** etcd refuses a key that is put and deleted in one transaction as a duplicate, but for these ways. */
+const putAndDeleted: Case[] = [
+  {
+    name: 'tells for a key that a transaction puts and deletes what it was before the transaction, both times',
+    run: async (t) => {
+      await t.put('a', '0');
+      const put = op.txn({ success: [op.put({ key: t.key('a'), value: bytes('1') })] });
+      const remove = op.txn({ success: [op.delete({ key: t.key('a') })] });
+      for (const [name, operations] of [
+        ['side by side', [put, remove]],
+        ['with a second deletion', [put, remove, remove]],
+        ['a level below', [op.txn({ success: [put, remove] })]],
+      ] as const) {
+        const { base, ways } = await eventsBothWays(t, () => t.kv.txn({ success: [...operations] }), 2);
+        for (const events of ways) {
+          expect(t.events(events, base), name).toEqual(['PUT a=1 +1', 'DELETE a +1', 'PUT end= +2']);
+          expect(previous(t, events.slice(0, 2)), name).toEqual(['a=0', 'a=0']);
+          expect(events[1]?.prevKv?.version, name).toBe(1n);
+        }
+        await t.put('a', '0');
+      }
+    },
+  },
+  {
+    name: 'tells no previous pair of a key that a transaction creates and deletes',
+    run: async (t) => {
+      await t.put('b', '0');
+      const change = () =>
+        t.kv.txn({
+          success: [
+            op.txn({ success: ['c', 'a'].map((name) => op.put({ key: t.key(name), value: bytes('1') })) }),
+            op.txn({ success: [op.delete({ ...t.all() })] }),
+          ],
+        });
+      const { base, ways } = await eventsBothWays(t, change, 5);
+      for (const events of ways) {
+        const changes = ['PUT c=1 +1', 'PUT a=1 +1', 'DELETE a +1', 'DELETE b +1', 'DELETE c +1'];
+        expect(t.events(events, base)).toEqual([...changes, 'PUT end= +2']);
+        expect(previous(t, events)).toEqual(['', '', '', 'b=0', '', '']);
+      }
+    },
+  },
+  {
+    name: 'tells a put after a deletion without end as that of a new key, and a second deletion as the first',
+    run: async (t) => {
+      // Only a range without end may cover a key that is put beside it.
+      await t.put('z', '0');
+      const key = t.key('z');
+      const remove = op.delete({ key, rangeEnd: new Uint8Array(1) });
+      const { base, ways } = await eventsBothWays(
+        t,
+        () => t.kv.txn({ success: [remove, op.put({ key, value: bytes('1') }), remove] }),
+        3,
+      );
+      for (const events of ways) {
+        const changes = ['DELETE z +1', 'PUT z=1 +1', 'DELETE z +1'];
+        expect(t.events(events, base)).toEqual([...changes, 'PUT end= +2']);
+        expect(previous(t, events)).toEqual(['z=0', '', 'z=0', '']);
+      }
+    },
+  },
+  {
+    name: 'refuses the other ways to put and delete a key in one transaction',
+    run: async (t) => {
+      await t.put('a', '0');
+      const put = op.put({ key: t.key('a'), value: bytes('1') });
+      const remove = op.delete({ key: t.key('a') });
+      const nested = (only: typeof put) => op.txn({ success: [only] });
+      for (const success of [
+        [put, remove],
+        [put, nested(remove)],
+        [nested(put), remove],
+        [nested(remove), nested(put)],
+        [nested(put), nested(remove), nested(put)],
+      ]) {
+        await expect(t.kv.txn({ success })).rejects.toMatchObject({
+          code: Code.invalidArgument,
+          details: 'etcdserver: duplicate key given in txn request',
+        });
+      }
+      expect((await t.get('a'))?.version).toBe(1n);
+    },
+  },
+];
 
 const filters: Case[] = [
   {
@@ -203,4 +308,7 @@ const grouping: Case[] = [
   },
 ];
 
-export const watchEvents: CaseGroup = { name: 'Watch, events', cases: [...contents, ...filters, ...grouping] };
+export const watchEvents: CaseGroup = {
+  name: 'Watch, events',
+  cases: [...contents, ...putAndDeleted, ...filters, ...grouping],
+};

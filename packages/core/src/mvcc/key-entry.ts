@@ -47,6 +47,15 @@ export class KeyEntry {
   }
 }
 
+/**
+ * What a watch is told as the pair before a change of the key at `revision`: as it was before the whole revision,
+ * whatever else the same transaction has made of it. `replaced` is the live version that the change itself replaced.
+ */
+export function pairBefore(entry: KeyEntry, replaced: KeyValue | undefined, revision: number): KeyValue | undefined {
+  if (replaced === undefined || replaced.modRevision < revision) return replaced;
+  return entry.liveAt(revision - 1);
+}
+
 export function isTombstone(version: KeyValue): boolean {
   return version.version === 0;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
-import { applyNext, deleteRange, grant, put, keysOf } from '../testing/requests.ts';
+import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
+import { applyNext, deleteRange, grant, put, keysOf, txn } from '../testing/requests.ts';
 
 const refused = (code: string): unknown => ({ kind: 'error', code });
 
@@ -35,6 +36,35 @@ describe('a put', () => {
     const missing = put('x', '', { ignoreValue: true });
     const both = put('x', '', { ignoreValue: true, lease: 99n });
     expect(applyNext(state, missing, both).responses).toEqual([refused('KeyNotFound'), refused('LeaseNotFound')]);
+  });
+});
+
+describe('the event of a change', () => {
+  it('has the pair of before the whole revision, also in a state that was restored', () => {
+    const state = new StateMachine();
+    applyNext(state, put('a', 'old'));
+    // Only a deletion without end may cover a key that is put beside it.
+    const toTheEnd = deleteRange('a', '\0');
+    applyNext(state, txn({ success: [put('a', '1'), put('b', '1'), toTheEnd] }));
+    applyNext(state, put('a', 'anew'));
+    applyNext(state, txn({ success: [toTheEnd, put('a', '2'), toTheEnd] }));
+    const reader = new SnapshotReader();
+    for (const chunk of state.snapshotForEngine()) reader.push(chunk);
+    for (const { history } of [state, reader.finish()]) {
+      const told = (revision: number): unknown[] =>
+        history.eventsAt(revision).map(({ type, kv, prevKv }) => [type, kv.key, prevKv?.value]);
+      expect(told(3)).toEqual([
+        ['put', 'a', 'old'],
+        ['put', 'b', undefined],
+        ['delete', 'a', 'old'],
+        ['delete', 'b', undefined],
+      ]);
+      expect(told(5)).toEqual([
+        ['delete', 'a', 'anew'],
+        ['put', 'a', undefined],
+        ['delete', 'a', 'anew'],
+      ]);
+    }
   });
 });
 

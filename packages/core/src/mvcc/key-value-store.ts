@@ -1,6 +1,6 @@
 import type { History } from './history.ts';
 import { KeyHistory } from './key-history.ts';
-import { KeyEntry, isTombstone, tombstone } from './key-entry.ts';
+import { KeyEntry, isTombstone, pairBefore, tombstone } from './key-entry.ts';
 import { KeyIndex } from './key-index.ts';
 import type { DeleteRangeRequest, DeleteRangeResult, KeyValue, PutRequest, PutResult } from './kv-types.ts';
 import type { LeaseLinks } from './lease-links.ts';
@@ -218,7 +218,7 @@ export class KeyValueStore {
       this.#liveBytes -= versionBytes(previous);
       this.#liveCount -= 1;
     }
-    this.#log.record(version, previous);
+    this.#log.record(version, found === undefined ? undefined : pairBefore(found, previous, version.modRevision));
     if (found !== undefined) {
       found.push(version);
       return found;

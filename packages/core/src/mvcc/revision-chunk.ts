@@ -7,7 +7,7 @@ const chunkRevisions = 512;
 export class RevisionChunk {
   readonly number: number;
   readonly changes: (KeyValue | undefined)[] = [];
-  /** Beside each change, the live version that it replaced. */
+  /** Beside each change, the pair before it: see pairBefore. */
   readonly replaced: (KeyValue | undefined)[] = [];
   readonly #hashes = new Uint32Array(chunkRevisions);
   /** Where the changes of the n-th revision begin; they end where the next ones begin. */

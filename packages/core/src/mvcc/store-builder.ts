@@ -1,5 +1,5 @@
 import { loadBTree } from './btree.ts';
-import { KeyEntry, isTombstone } from './key-entry.ts';
+import { KeyEntry, isTombstone, pairBefore } from './key-entry.ts';
 import { KeyIndex } from './key-index.ts';
 import { KeyValueStore } from './key-value-store.ts';
 import type { KeyValue } from './kv-types.ts';
@@ -27,9 +27,11 @@ export class StoreBuilder {
   }
 
   addEvent(version: KeyValue): void {
-    const previous = this.#entries.get(version.key)?.head;
-    const added = this.#add(version);
-    this.log.record(added, previous === undefined || isTombstone(previous) ? undefined : previous);
+    const entry = this.#entries.get(version.key);
+    const head = entry?.head;
+    const replaced = head === undefined || isTombstone(head) ? undefined : head;
+    const before = entry === undefined ? undefined : pairBefore(entry, replaced, version.modRevision);
+    this.log.record(this.#add(version), before);
   }
 
   /** Tells the leases which keys they have. Undefined when one of these leases does not exist. */

@@ -79,9 +79,11 @@ function meets(compare: Compare, kv: KeyValue): boolean {
 export class NaiveWrite {
   readonly keys: Map<string, KeyValue>;
   readonly events: KvEvent[] = [];
+  readonly #before: Keys;
   readonly #revision: number;
 
   constructor(before: Keys, revision: number) {
+    this.#before = before;
     this.keys = new Map(before);
     this.#revision = revision;
   }
@@ -97,7 +99,7 @@ export class NaiveWrite {
       lease: request.ignoreLease ? (prevKv?.lease ?? 0n) : request.lease,
     };
     this.keys.set(request.key, kv);
-    this.events.push({ type: 'put', kv, prevKv });
+    this.#tell('put', kv, prevKv);
     return { prevKv: request.prevKv ? prevKv : undefined };
   }
 
@@ -110,6 +112,11 @@ export class NaiveWrite {
   delete(prevKv: KeyValue): void {
     this.keys.delete(prevKv.key);
     const kv = { key: prevKv.key, value: '', createRevision: 0, modRevision: this.#revision, version: 0, lease: 0n };
-    this.events.push({ type: 'delete', kv, prevKv });
+    this.#tell('delete', kv, prevKv);
+  }
+
+  /** An event shows the pair of before the whole revision, unless the change has made the key anew. */
+  #tell(type: KvEvent['type'], kv: KeyValue, replaced: KeyValue | undefined): void {
+    this.events.push({ type, kv, prevKv: replaced === undefined ? undefined : this.#before.get(kv.key) });
   }
 }

@@ -7,6 +7,8 @@ export interface StreamWatch {
   readonly id: bigint;
   readonly prevKv: boolean;
   readonly fragment: boolean;
+  /** From where the client asked for events; 0 for what is new. It is told of no revision before that. */
+  readonly startRevision: number;
   /** No events have been sent since the last progress interval began. */
   quiet: boolean;
 }

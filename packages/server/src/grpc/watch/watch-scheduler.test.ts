@@ -118,9 +118,10 @@ test('progress that is asked for before the news is delivered is told after it',
   const bench = new WatchBench({ limits: { sliceMs: 0 } });
   const [watching, idle] = [bench.open(), bench.open()];
   for (let n = 0; n < 2; n++) watching.create('a');
+  idle.create('b');
   bench.put('a');
   for (const call of [watching, idle]) call.request({ case: 'progressRequest', value: {} });
-  expect(idle.brief()).toEqual([]);
+  expect(idle.brief()).toEqual(['#0 r1 created']);
   await settle();
   expect(watching.brief().slice(2)).toEqual(['#0 r2 put a@2', '#1 r2 put a@2', '#-1 r2']);
   expect(idle.brief()).toEqual(['#-1 r2']);

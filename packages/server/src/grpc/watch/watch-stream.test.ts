@@ -92,6 +92,7 @@ test('progress is told at once when all is sent, else as soon as it is', async (
   const bench = new WatchBench();
   bench.put('a', 'x'.repeat(500));
   const call = bench.open(100);
+  call.create('b');
   call.request({ case: 'progressRequest', value: {} });
   call.create('a', { startRevision: 2n });
   call.request({ case: 'progressRequest', value: {} });
@@ -99,10 +100,43 @@ test('progress is told at once when all is sent, else as soon as it is', async (
   await settle();
   // The answer to both waits until the reader has taken what is before it.
   expect(call.bufferedBytes).toBeGreaterThan(500);
-  expect(call.brief()).toEqual(['#-1 r2', '#0 r2 created', '#0 r2 put a@2', '#-1 r2']);
-  bench.put('b');
+  expect(call.brief()).toEqual(['#0 r2 created', '#-1 r2', '#1 r2 created', '#1 r2 put a@2', '#-1 r2']);
+  bench.put('c');
   call.request({ case: 'progressRequest', value: {} });
   expect(call.brief()).toEqual(['#-1 r3']);
+});
+
+test('progress is not told to a stream without watches, nor later when it has some', async () => {
+  const bench = new WatchBench();
+  bench.put('a', 'x'.repeat(500));
+  const call = bench.open(100);
+  call.request({ case: 'progressRequest', value: {} });
+  call.create('a', { startRevision: 2n });
+  await settle();
+  call.request({ case: 'progressRequest', value: {} });
+  call.request({ case: 'cancelRequest', value: { watchId: 0n } });
+  expect(call.brief()).toEqual(['#0 r2 created', '#0 r2 put a@2', '#0 r2 canceled']);
+});
+
+test('a watch of the future is told of progress from its first revision on, also when it falls behind', async () => {
+  const bench = new WatchBench();
+  const call = bench.open(100);
+  call.create('a', { startRevision: 3n });
+  const ask = (): void => call.request({ case: 'progressRequest', value: {} });
+  bench.put('a');
+  ask();
+  expect(call.brief()).toEqual(['#0 r1 created']);
+  call.create('b', { startRevision: 9n });
+  bench.put('a', 'x'.repeat(500));
+  bench.put('a');
+  ask();
+  await settle();
+  expect(call.brief()).toEqual(['#1 r2 created', '#0 r3 put a@3']);
+  await settle();
+  expect(call.brief()).toEqual(['#0 r4 put a@4']);
+  call.request({ case: 'cancelRequest', value: { watchId: 1n } });
+  ask();
+  expect(call.brief()).toEqual(['#1 r4 canceled', '#-1 r4']);
 });
 
 test('questions for progress that nobody reads the answers to are answered once', () => {

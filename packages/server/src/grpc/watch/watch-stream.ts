@@ -27,6 +27,8 @@ export class WatchStream {
   readonly #notified = new Set<StreamWatcher>();
   /** Ids of watches that compaction has ended: taken until the client cancels them, as with etcd. */
   readonly #endedIds = new Set<bigint>();
+  /** Watches that started in the future when somebody looked last. */
+  readonly #future = new Set<StreamWatcher>();
   #nextId = 0n;
   #writable = true;
   #unsentReplies = 0;
@@ -92,7 +94,11 @@ export class WatchStream {
     this.tryProgress();
   }
 
-  /** Answers a request for progress if all watches of this stream have been sent everything. */
+  /**
+   * Answers a request for progress if all watches of this stream have been sent everything. The request waits for what
+   * will come about by itself, where etcd drops it and the client asks again; it is dropped, as by etcd, when there is
+   * no watch, one that has ended and is not cancelled, or one that starts in the future.
+   */
   tryProgress(): void {
     if (!this.#progressAsked || !this.#writable || this.#lagging.size > 0) return;
     const { settled, encoder, hub } = this.#scheduler;
@@ -101,6 +107,7 @@ export class WatchStream {
       return;
     }
     this.#progressAsked = false;
+    if (this.#watchers.size === 0 || this.#endedIds.size > 0 || this.#hasFutureWatch()) return;
     this.#send(encoder.progressOfAll(hub.revision));
   }
 
@@ -128,17 +135,19 @@ export class WatchStream {
     }
     if (request.watchId === 0n) this.#nextId += 1n;
     const { prevKv, fragment } = request;
+    const startRevision = clampedNumber(request.startRevision);
     const watcher = hub.watch(
-      { stream: this, id, prevKv, fragment, quiet: true },
+      { stream: this, id, prevKv, fragment, startRevision, quiet: true },
       {
         range,
         prevKv,
-        startRevision: clampedNumber(request.startRevision),
+        startRevision,
         noPut: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NOPUT),
         noDelete: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NODELETE),
       },
     );
     this.#watchers.set(id, watcher);
+    if (this.#startsInFuture(watcher)) this.#future.add(watcher);
     this.#scheduler.watchedKeyBytes += keyBytes(range);
     this.#reply(encoder.created(history.currentRevision, id));
     if (request.progressNotify) this.#notifyProgress(watcher);
@@ -193,6 +202,7 @@ export class WatchStream {
     this.#watchers.delete(watcher.owner.id);
     this.#lagging.delete(watcher);
     this.#notified.delete(watcher);
+    this.#future.delete(watcher);
   }
 
   #release(watcher: StreamWatcher): void {
@@ -206,6 +216,19 @@ export class WatchStream {
     this.tryProgress();
   }
 
+  /** A client that was told of an earlier revision would resume from there, before what it asked for. */
+  #startsInFuture({ owner }: StreamWatcher): boolean {
+    return owner.startRevision > this.#scheduler.hub.revision;
+  }
+
+  #hasFutureWatch(): boolean {
+    for (const watcher of this.#future) {
+      if (this.#startsInFuture(watcher)) return true;
+      this.#future.delete(watcher);
+    }
+    return false;
+  }
+
   #notifyProgress(watcher: StreamWatcher): void {
     this.#notified.add(watcher);
     if (this.#progressTimer !== undefined) return;
@@ -216,12 +239,13 @@ export class WatchStream {
     this.#progressTimer.unref();
   }
 
-  /** A watch that lags, or was sent events in the interval, is passed over until the next one. */
+  /** A watch that lags, starts in the future, or was sent events in the interval, is passed over until the next one. */
   #tellProgress(): void {
     const { hub, encoder, settled } = this.#scheduler;
     for (const watcher of this.#notified) {
       const watch = watcher.owner;
-      if (watch.quiet && settled && this.#writable && watcher.state === 'synced') {
+      const isSynced = watcher.state === 'synced' && !this.#startsInFuture(watcher);
+      if (watch.quiet && settled && this.#writable && isSynced) {
         this.#send(encoder.progress(hub.revision, watch.id));
       }
       watch.quiet = true;
@@ -261,6 +285,7 @@ export class WatchStream {
     this.#watchers.clear();
     this.#lagging.clear();
     this.#notified.clear();
+    this.#future.clear();
     this.#progressAsked = false;
     this.#scheduler.leave(this);
   }
