@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
@@ -117,6 +118,29 @@ describe('a log is refused', () => {
       const foreign = new Map(copy).set(name, copyFolder(folder).get(name)!);
       const opened = await openCopy(folder, foreign, layout);
       expect(opened).toMatchObject({ refused: 'damaged', message: expect.stringMatching(/belongs to another log/) });
+    });
+  });
+
+  test('when a part of it is a folder or a pipe, and the message names it in one line', async () => {
+    await withLog(10, async (copy, folder) => {
+      const [segment = ''] = segmentsOf(copy);
+      const snapshot = [...copy.keys()].find((name) => name.startsWith('snapshot-')) ?? '';
+      const stand: readonly (readonly [string, (path: string) => void, RegExp])[] = [
+        [segment, (path) => fs.mkdirSync(path), /is a folder and has the name of a part of the log: move it away/],
+        [snapshot, (path) => fs.mkdirSync(path), /is a folder and/],
+        [`${snapshot}.tmp`, (path) => fs.mkdirSync(path), /is a folder and/],
+        [segment, (path) => void execFileSync('mkfifo', [path]), /is no file and/],
+      ];
+      for (const [name, make, words] of stand) {
+        const left = new Map(copy);
+        left.delete(name);
+        writeFolder(folder, left);
+        make(join(folder, name));
+        const refused = await openFileEngine({ folder, ...layout }).catch((error: Error) => error);
+        expect(refused).toMatchObject({ code: 'unusable', message: expect.stringMatching(words) });
+        expect((refused as Error).message.split('\n')).toEqual([expect.stringContaining(join(folder, name))]);
+        fs.rmSync(folder, { recursive: true });
+      }
     });
   });
 

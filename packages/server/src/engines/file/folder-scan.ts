@@ -29,9 +29,26 @@ export interface FolderScan {
   readonly recoverableIndex: number;
 }
 
+/**
+ * The names of the log's files in `folder`. Throws EngineError `unusable` when one of them is no file: reading a folder
+ * fails with a bare code, and reading a pipe never ends.
+ */
+export function listFolder(folder: string): FolderListing {
+  const names = listNames(fs.readdirSync(folder));
+  const parts = [...names.segments, ...names.snapshots].map(({ name }) => name);
+  for (const name of [...parts, ...names.leftovers]) {
+    const path = join(folder, name);
+    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || stat.isFile()) continue;
+    const what = `${path} is ${stat.isDirectory() ? 'a folder' : 'no file'} and has the name of a part of the log`;
+    throw new EngineError('unusable', `${what}: move it away, and put back the file if there was one`);
+  }
+  return names;
+}
+
 /** Reads and verifies all of the log in `folder`, and where its snapshot stands, without changing anything. */
 export async function scanFolder(folder: string): Promise<FolderScan> {
-  const names = listNames(fs.readdirSync(folder));
+  const names = listFolder(folder);
   const damage: Damage[] = [];
   const snapshot = await findSnapshot(folder, names, damage);
   let atSnapshot: Position | undefined;

@@ -4,10 +4,9 @@ import type { Position } from '../log-engine.ts';
 import { DamageError, logHelp } from './damage.ts';
 import type { Damage } from './damage.ts';
 import { existingDataFolder } from './data-folder.ts';
-import { listNames } from './file-names.ts';
 import { closeFile, openFile } from './file-system.ts';
 import { isFolderLocked } from './folder-lock.ts';
-import { scanFolder } from './folder-scan.ts';
+import { listFolder, scanFolder } from './folder-scan.ts';
 import { RecordReader } from './record-reader.ts';
 import { segmentHeaderBytes } from './segment-format.ts';
 import { samePosition, scanSegment } from './segment-scan.ts';
@@ -99,7 +98,7 @@ export async function* dumpLog(
 ): AsyncGenerator<DumpedEntry> {
   const { from = 1, to = Infinity } = range;
   const folder = existingDataFolder(dataFolder);
-  const { segments } = listNames(fs.readdirSync(folder));
+  const { segments } = listFolder(folder);
   let expected: Position | undefined;
   for (const [place, { name, firstIndex }] of segments.entries()) {
     const nextFirstIndex = segments[place + 1]?.firstIndex ?? Infinity;
