@@ -10,6 +10,16 @@ export function processMetrics(): Registry {
   if (registry === undefined) {
     registry = new Registry();
     collectDefaultMetrics({ register: registry });
+    for (const { name } of registry.getMetricsAsArray()) if (isLagSummary(name)) registry.removeSingleMetric(name);
   }
   return registry;
+}
+
+/**
+ * Least, mean and quantiles of the delay of the event loop. Their histogram is empty at the first scrape, and at one
+ * that follows another at once: its mean is then NaN, and its least the largest number that it could hold.
+ * `tenure_event_loop_delay_seconds` tells the same.
+ */
+function isLagSummary(name: string): boolean {
+  return name.startsWith('nodejs_eventloop_lag_') && name !== 'nodejs_eventloop_lag_seconds';
 }
