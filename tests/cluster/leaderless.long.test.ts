@@ -9,7 +9,7 @@ import type { ClusterMember } from './cluster-member.ts';
 import { LeaderlessCalls } from './leaderless-calls.ts';
 
 const timedOut = 'etcdserver: request timed out';
-const why = /what keeps the log cannot be reached: .*ECONNREFUSED/;
+const why = 'the database cannot be reached';
 
 async function health({ address }: ClusterMember): Promise<{ health: string; reason: string }> {
   const reply = await fetch(`http://${address}/health`);
@@ -73,21 +73,19 @@ describe.skipIf(!hasPostgres()).concurrent('three servers whose PostgreSQL is st
     const statuses = (await Promise.all(calls.map((each) => each.check()))).flat();
     for (const { code, details } of statuses) {
       expect(code).toBe(14);
-      expect(details.slice(0, details.indexOf(': ', timedOut.length))).toBe(timedOut);
-      expect(details).toMatch(why);
+      expect(details).toBe(timedOut);
     }
     for (const member of asked) {
       const status = await member.maintenance.status({});
       expect(status.leader).toBe(0n);
       expect(status.errors[0]).toBe('etcdserver: no leader');
-      expect(status.errors[1]).toMatch(why);
+      expect(status.errors[1]).toBe(why);
       const found = await health(member);
       expect(found.health).toBe('false');
-      expect(found.reason).toMatch(/^RAFT NO LEADER: what keeps the log/);
-      expect(found.reason).toMatch(why);
+      expect(found.reason).toBe('RAFT NO LEADER');
       const ready = await member.ready();
       expect(ready.status).toBe(503);
-      expect(ready.text).toMatch(/\[-\]leader failed: what keeps the log cannot be reached: /);
+      expect(ready.text).toContain(`[-]leader failed: ${why}\n`);
       expect(ready.text).toContain('[+]serializable_read ok');
       expect((await fetch(`http://${member.address}/livez`)).status).toBe(200);
     }

@@ -30,6 +30,11 @@ const bannedWords: readonly BannedWord[] = [
     instead: 'add -- and the reason',
     paths: code,
   },
+  {
+    pattern: /['"`]etcdserver: /,
+    instead: "take etcd's text from the catalogue of errors, with nothing behind it",
+    paths: /^packages\/(server|core)\/src\/(?!engines\/etcd\/|.*(\.test\.ts$|\/testing\/)).*\.ts$/,
+  },
   { pattern: /\/work\/(main|shared)\b|(^|[\s"'`(/])\.library\b/m, instead: 'name no path of one machine' },
   {
     pattern: /\bshared\/(design|reference)\b|\breference\/[a-z-]+\.md\b/,

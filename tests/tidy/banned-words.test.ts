@@ -31,6 +31,13 @@ describe('the banned words', () => {
     expect(check(text)).toEqual([]);
   });
 
+  it("refuse etcd's texts where the server would write them a second time", () => {
+    const text = 'throw new GrpcStatus(14, `etcdserver: request timed out: ${why}`);';
+    expect(check(text, 'packages/server/src/grpc/a.ts')).toHaveLength(1);
+    for (const path of ['packages/server/src/engines/etcd/a.ts', 'packages/server/src/grpc/a.test.ts', 'tests/a.ts'])
+      expect(check(text, path)).toEqual([]);
+  });
+
   it('refuse the code words only in code', () => {
     expect(check('TODO is banned', 'STYLE.md')).toEqual([]);
     expect(check('see /work/main', 'STYLE.md')).toHaveLength(1);

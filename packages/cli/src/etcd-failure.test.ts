@@ -6,15 +6,19 @@ import { explainFailure } from './etcd-failure.ts';
 const timeoutMs = 5000;
 const late = 'host:1 did not answer within 5000 ms: a change may have been made or not (try: tenure status)';
 
-function explained(details: string, status: number): unknown {
+function explained(details: string, status: number, reason?: string): unknown {
   const cause = Object.assign(new Error(`${status}`), { code: status });
-  return explainFailure(new EtcdError('ambiguous', 'host:1', details, { cause }), timeoutMs);
+  return explainFailure(new EtcdError('ambiguous', 'host:1', details, { cause, reason }), timeoutMs);
 }
+
+test('what a server knows more stands behind its text', () => {
+  const message = 'etcdserver: request timed out: nobody leads';
+  expect(explained('etcdserver: request timed out', 14, 'nobody leads')).toMatchObject({ code: 'timeout', message });
+});
 
 test.each([
   ['etcdserver: requested lease not found', 5, 'failed', 'etcdserver: requested lease not found'],
   ['etcdserver: request timed out', 14, 'timeout', 'etcdserver: request timed out'],
-  ['etcdserver: request timed out: nobody leads', 14, 'timeout', 'etcdserver: request timed out: nobody leads'],
   ['etcdserver: no leader', 14, 'unreachable', 'etcdserver: no leader'],
   [
     'etcdserver: mvcc: database space exceeded',

@@ -43,7 +43,7 @@ const codes: Readonly<Record<string, CliErrorCode>> = {
 };
 
 function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
-  const { etcdCode, details, endpoint } = error;
+  const { etcdCode, details, endpoint, reason } = error;
   if (details.startsWith('Authenticate is not implemented')) {
     const message = `${endpoint} knows no users yet: leave out --user and TENURE_USER`;
     return new CliError('failed', message, { cause: error });
@@ -64,7 +64,8 @@ function etcdFailure(error: EtcdError, timeoutMs: number): CliError {
   }
   const isLate = status === deadlineExceeded || details.startsWith(serverDeadline);
   const code = isLate ? 'timeout' : status === unavailable ? 'unreachable' : 'failed';
-  const words = details === '' ? `the server refused with gRPC status ${status}` : details;
+  const text = details === '' ? `the server refused with gRPC status ${status}` : details;
+  const words = reason === undefined ? text : `${text}: ${reason}`;
   const help = details === noSpace ? outcomeUnknown : advice.get(details);
   return new CliError(code, help === undefined ? words : `${words} (${help})`, { cause: error });
 }

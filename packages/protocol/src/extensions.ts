@@ -14,6 +14,12 @@ export interface ExtensionField {
 export const firstExtensionNumber = 1001;
 
 /**
+ * The trailer in which Tenure says more of a refusal than etcd's text leaves room for. Short, and from a closed set of
+ * words.
+ */
+export const reasonTrailer = 'tenure-reason';
+
+/**
  * All of Tenure's extension fields. A number belongs to one name and one meaning for ever; a test holds this table
  * equal to the .proto files.
  */

@@ -10,7 +10,8 @@ export * as v3electionpb from './gen/election.gen.ts';
 export * as v3lockpb from './gen/lock.gen.ts';
 
 export { type ErrorEntry, type ErrorName, errorCatalogue } from './errors/error-catalogue.ts';
-export { type ExtensionField, extensionFields, firstExtensionNumber } from './extensions.ts';
+export { exactText } from './errors/exact-text.ts';
+export { type ExtensionField, extensionFields, firstExtensionNumber, reasonTrailer } from './extensions.ts';
 export { type MethodKind, type RpcMethod, rpcMethods } from './methods.ts';
 
 export { checkMessage, withNames } from './straight/check-message.ts';

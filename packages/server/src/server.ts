@@ -3,12 +3,13 @@ import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@
 import { responseHeaderPrefix } from '@tenure/protocol';
 import type { ServerConfig } from './config/server-config.ts';
 import { EngineHealth, type EngineState } from './engines/engine-health.ts';
+import { engineTroubles } from './engines/engine-trouble.ts';
 import { openFileEngine } from './engines/file/file-engine.ts';
 import type { LogEngine } from './engines/log-engine.ts';
 import { memoryEngine } from './engines/memory/memory-engine.ts';
 import { openSharedEngine } from './engines/shared-engine.ts';
 import type { Identity } from './grpc/identity.ts';
-import { statusNamed } from './grpc/status-of.ts';
+import { answered, statusNamed } from './grpc/status-of.ts';
 import type { Transport } from './grpc/transport/http2-transport.ts';
 import type { WatchService } from './grpc/watch/watch-service.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
@@ -186,7 +187,7 @@ class Server implements RunningServer {
         hasLeader: () => true,
         problem: () => undefined,
         // Reads come from memory; what can be wrong is the log, and then an append does not come back.
-        read: ({ serializable }) => (serializable ? Promise.resolve() : replica.appendReturned()),
+        read: async ({ serializable }) => (serializable ? undefined : answered(replica.appendReturned())),
       },
       metrics: this.#metrics as ServerMetrics,
       log: this.#log,
@@ -254,9 +255,12 @@ async function openSharedServer(config: ServerConfig, log: Logger): Promise<Shar
   const onNotice = (notice: string): void => log.warn({ notice }, 'what keeps the log needs a look');
   const { engineUser: user, enginePassword: password, enginePasswordFile: passwordFile } = config;
   const login = { user, password, passwordFile };
-  const health = new EngineHealth(({ reachable, reason }) => {
-    if (reachable) log.info({}, 'what keeps the log can be reached again');
-    else log.warn({ reason }, 'what keeps the log cannot be reached');
+  const health = new EngineHealth({
+    onChange: (state) => {
+      if (state.reachable) log.info({}, 'the database answers again');
+      else log.warn({ reason: state.reason }, engineTroubles[state.trouble]);
+    },
+    onAppendTrouble: (trouble, reason) => log.error({ reason }, `the log takes no entries: ${engineTroubles[trouble]}`),
   });
   const onState = (state: EngineState): void => health.told(state);
   // Loaded here: a server alone needs nothing of what servers say to each other.

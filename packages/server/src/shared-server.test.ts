@@ -32,7 +32,12 @@ test('a server starts on a log that holds what none would take today, and says w
   if (outcome.kind !== 'config') throw new Error(JSON.stringify(outcome));
   const lines: string[] = [];
   const log = createLogger(outcome.config, { write: (line) => lines.push(line) });
-  const server = new SharedServer(outcome.config, engine, new EngineHealth(() => undefined), log);
+  const server = new SharedServer(
+    outcome.config,
+    engine,
+    new EngineHealth({ onChange: () => undefined, onAppendTrouble: () => undefined }),
+    log,
+  );
   try {
     await server.start();
     expect(server.leads).toBe(true);

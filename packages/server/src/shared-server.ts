@@ -8,7 +8,7 @@ import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
 import type { Identity } from './grpc/identity.ts';
 import { leaderOnlyPaths } from './grpc/routes.ts';
-import { statusNamed } from './grpc/status-of.ts';
+import { answered, statusNamed } from './grpc/status-of.ts';
 import type { Caller } from './grpc/sliced-work.ts';
 import { builtReply, type MethodHandler } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
@@ -193,6 +193,7 @@ export class SharedServer implements RunningServer {
         this.#log.warn({ err: reason }, 'no snapshot was written, so the log goes on growing');
       },
       onDeposed: () => this.#deposed(),
+      onAppendFailed: (error) => this.#engineHealth.appendFailed(error),
       onFailed: (error) => this.#fail(error),
     });
     return this.#replica;
@@ -257,6 +258,7 @@ export class SharedServer implements RunningServer {
   }
 
   #onApplied(entry: Entry, applied: Applied): void {
+    this.#engineHealth.entryTaken();
     this.#leadership?.applied(entry, applied);
     if (applied.leaseChanges.length > 0) this.#metrics?.leasesChanged(applied.leaseChanges);
     if (applied.lastRevision >= applied.firstRevision) this.#door?.watch.revisionAdvanced();
@@ -343,7 +345,7 @@ export class SharedServer implements RunningServer {
           alarms: () => replica.state.alarms.map(({ alarm }) => alarm),
           hasLeader: () => reach.hasLeader,
           problem: () => reach.problem,
-          read: async ({ serializable }) => (serializable ? undefined : replica.linearize()),
+          read: async ({ serializable }) => (serializable ? undefined : answered(replica.linearize())),
         },
         metrics: this.#metrics as ServerMetrics,
         log: this.#log,
@@ -364,12 +366,10 @@ export class SharedServer implements RunningServer {
 
   #metricSource(): MetricSource {
     const state = (): StateMachine | undefined => this.#replica?.state;
+    const tracker = () => this.#leadership?.tracked?.tracker;
     return {
-      leasesLive: () => this.#leadership?.tracked?.tracker.liveCount ?? 0,
-      leasesDated: () => {
-        const tracker = this.#leadership?.tracked?.tracker;
-        return tracker === undefined ? 0 : tracker.size - tracker.liveCount;
-      },
+      leasesLive: () => tracker()?.liveCount ?? 0,
+      leasesDated: () => (tracker()?.size ?? 0) - (tracker()?.liveCount ?? 0),
       watchers: () => this.#door?.watch.counts.watchers ?? 0,
       watchStreams: () => this.#door?.watch.counts.streams ?? 0,
       keys: () => state()?.keyCount ?? 0,

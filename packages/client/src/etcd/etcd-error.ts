@@ -23,6 +23,8 @@ export class EtcdError extends TenureError {
   readonly etcdCode: EtcdErrorCode;
   /** The server's words alone: `etcdserver: requested lease not found`. */
   readonly details: string;
+  /** What a server of Tenure knows more, of a request that it did not answer: `nobody leads`. */
+  readonly reason: string | undefined;
   readonly endpoint: string;
   /** Of a watch that was compacted: the oldest revision that is left. */
   readonly compactRevision: bigint | undefined;
@@ -31,12 +33,14 @@ export class EtcdError extends TenureError {
     etcdCode: EtcdErrorCode,
     endpoint: string,
     details: string,
-    options: { readonly cause?: unknown; readonly compactRevision?: bigint } = {},
+    options: { readonly cause?: unknown; readonly compactRevision?: bigint; readonly reason?: string | undefined } = {},
   ) {
-    super('backend', `${endpoint}: ${details}`, options.cause === undefined ? undefined : { cause: options.cause });
+    const words = options.reason === undefined ? details : `${details}: ${options.reason}`;
+    super('backend', `${endpoint}: ${words}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.etcdCode = etcdCode;
     this.endpoint = endpoint;
     this.details = details;
+    this.reason = options.reason;
     this.compactRevision = options.compactRevision;
   }
 }

@@ -1,3 +1,4 @@
+import type { EngineTrouble } from './engine-trouble.ts';
 import type { Position } from './log-engine.ts';
 
 /**
@@ -28,6 +29,12 @@ export type EngineErrorCode =
   | 'unusable'
   | 'closed';
 
+export interface EngineErrorOptions {
+  readonly cause?: unknown;
+  readonly tail?: Position;
+  readonly trouble?: EngineTrouble;
+}
+
 /**
  * What an engine refuses or fails with. `message` is for an operator: it names the file and offset, and the command
  * that helps.
@@ -36,12 +43,15 @@ export class EngineError extends Error {
   readonly code: EngineErrorCode;
   /** Where the log ends, with `conflict`. */
   readonly tail: Position | undefined;
+  /** What is wrong with the database that keeps the log, where that is the cause. */
+  readonly trouble: EngineTrouble | undefined;
 
-  constructor(code: EngineErrorCode, message: string, options: { cause?: unknown; tail?: Position } = {}) {
+  constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'EngineError';
     this.code = code;
     this.tail = options.tail;
+    this.trouble = options.trouble;
   }
 
   /** Whether the log as a whole is well: what failed may succeed later, for whoever leads then. */

@@ -1,29 +1,67 @@
+import { EngineError } from './engine-error.ts';
+import { type EngineTrouble, engineTroubles } from './engine-trouble.ts';
+
 /** Whether what keeps the log can be asked. */
-export interface EngineState {
-  readonly reachable: boolean;
-  /** In words, when it is not reachable; else empty. */
-  readonly reason: string;
+export type EngineState =
+  | { readonly reachable: true }
+  | {
+      readonly reachable: false;
+      readonly trouble: EngineTrouble;
+      /** For an operator, with addresses and all that was said. */
+      readonly reason: string;
+    };
+
+export interface EngineHealthOptions {
+  /** Hears of each loss and each return, and of some further reasons for a loss: the first may tell little. */
+  readonly onChange: (state: EngineState) => void;
+  /** Hears of the first append that fails for a reason, and of the next when that was another reason. */
+  readonly onAppendTrouble: (trouble: EngineTrouble, reason: string) => void;
 }
 
-/** What an engine said last of the way to whoever keeps its log. An engine that has said nothing is reachable. */
-export class EngineHealth {
-  readonly #onChange: (state: EngineState) => void;
-  #state: EngineState = { reachable: true, reason: '' };
+/** Of one loss; an engine tries in vain many times, and words its reasons with times and ports that change. */
+const maxToldReasons = 4;
 
-  /** `onChange` hears of each loss and each return once, however often the engine tries in vain between them. */
-  constructor(onChange: (state: EngineState) => void) {
-    this.#onChange = onChange;
+/**
+ * What an engine said last of the way to whoever keeps its log, and whether that takes entries: a database may answer
+ * and take none, since it is full, say. An engine that has said nothing is well.
+ */
+export class EngineHealth {
+  readonly #options: EngineHealthOptions;
+  #state: EngineState = { reachable: true };
+  /** Of the loss that lasts. */
+  #reasons = new Set<string>();
+  #appendTrouble: EngineTrouble | undefined;
+
+  constructor(options: EngineHealthOptions) {
+    this.#options = options;
   }
 
   told(state: EngineState): void {
-    const isNews = state.reachable !== this.#state.reachable;
+    const hasChanged = state.reachable !== this.#state.reachable;
     this.#state = state;
-    if (isNews) this.#onChange(state);
+    if (hasChanged) this.#reasons.clear();
+    const isNewReason = !state.reachable && !this.#reasons.has(state.reason) && this.#reasons.size < maxToldReasons;
+    if (isNewReason) this.#reasons.add(state.reason);
+    if (hasChanged || isNewReason) this.#options.onChange(state);
   }
 
-  /** For an operator, why the log cannot be asked; undefined while it can. */
-  get problem(): string | undefined {
-    const { reachable, reason } = this.#state;
-    return reachable ? undefined : `what keeps the log cannot be reached: ${reason}`;
+  /** An append of this server failed. What a connection that broke says of it, `told` knows better. */
+  appendFailed(error: Error): void {
+    const trouble = error instanceof EngineError ? error.trouble : undefined;
+    if (trouble === undefined || trouble === 'unreachable' || trouble === this.#appendTrouble) return;
+    this.#appendTrouble = trouble;
+    this.#options.onAppendTrouble(trouble, error.message);
+  }
+
+  /** The log has taken an entry, of whichever server. */
+  entryTaken(): void {
+    this.#appendTrouble = undefined;
+  }
+
+  /** For clients, why the log cannot be asked or takes nothing; undefined while it is well. */
+  get problem(): (typeof engineTroubles)[EngineTrouble] | undefined {
+    // A database that refuses an append is left and reached again: what it refused for says more than that.
+    const trouble = this.#appendTrouble ?? (this.#state.reachable ? undefined : this.#state.trouble);
+    return trouble === undefined ? undefined : engineTroubles[trouble];
   }
 }

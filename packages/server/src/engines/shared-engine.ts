@@ -45,7 +45,7 @@ export async function openSharedEngine(options: SharedEngineOptions): Promise<Sh
       schema,
       mustExist,
       onNotice,
-      onState: (state, reason) => onState({ reachable: state === 'up', reason }),
+      onState,
     });
   }
   const { endpoints, prefix, credentials: named } = parseEtcdAddress(url);

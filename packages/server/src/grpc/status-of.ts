@@ -1,5 +1,6 @@
 import type { CoreError } from '@tenure/core';
 import { DecodeError, errorCatalogue, type ErrorName } from '@tenure/protocol';
+import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import { GrpcCode, GrpcStatus, unreadableMessage } from './transport/grpc-status.ts';
 
@@ -23,10 +24,19 @@ export function statusOfCoreError(error: CoreError): GrpcStatus {
   return statusNamed(error.code);
 }
 
-/** No outcome in time, and why: etcd's text with the reason behind it. Without a reason it is etcd's text alone. */
-export function timedOut(reason: string | undefined): GrpcStatus {
+/** No outcome in time, and why, where that is known. */
+export function timedOut(reason: ClientReason | undefined): GrpcStatus {
   const { code, message } = statusNamed('Timeout');
-  return new GrpcStatus(code, reason === undefined ? message : `${message}: ${reason}`);
+  return new GrpcStatus(code, message, reason);
+}
+
+/** The same promise, for who answers with what it rejects with. */
+export async function answered(read: Promise<void> | undefined): Promise<void> {
+  try {
+    await read;
+  } catch (error) {
+    throw statusOf(error) ?? error;
+  }
 }
 
 /** Whatever went wrong on the way to an answer, as gRPC carries it; undefined for what is a defect of ours. */

@@ -1,13 +1,15 @@
 import type { AlarmKind } from '@tenure/core';
+import { errorCatalogue } from '@tenure/protocol';
+import { GrpcStatus } from '../grpc/transport/grpc-status.ts';
 
 /** What the health paths ask the server. */
 export interface HealthSource {
   /** The kinds of alarm that are raised now. */
   alarms(): readonly AlarmKind[];
   hasLeader(): boolean;
-  /** Why nothing that needs the leader or the log is answered now, in words, where that is known. */
+  /** Why nothing that needs the leader or the log is answered now, where that is known, in words for anybody. */
   problem(): string | undefined;
-  /** Resolves when a read of that kind would be answered; rejects with the error that it would get. */
+  /** Resolves when a read of that kind would be answered; rejects with the GrpcStatus that it would get. */
   read(options: { readonly serializable: boolean }): Promise<void>;
 }
 
@@ -20,6 +22,9 @@ export interface Health {
 /** As long as etcd lets a read take before it calls the server unhealthy. */
 const readTimeoutMs = 5000;
 
+const noLeader = errorCatalogue.NoLeader.text;
+const timedOut = errorCatalogue.Timeout.text;
+
 /** /health: alarms first, then a leader, then a read. Alarms named in `excluded` ('NOSPACE') are passed over. */
 export async function checkHealth(
   source: HealthSource,
@@ -28,11 +33,10 @@ export async function checkHealth(
   const alarm = source.alarms().find((kind) => !options.excluded.has(kind.toUpperCase()));
   if (alarm !== undefined) return { health: 'false', reason: `ALARM ${alarm.toUpperCase()}` };
   if (!options.serializable && !source.hasLeader()) {
-    const problem = source.problem();
-    return { health: 'false', reason: `RAFT NO LEADER${problem === undefined ? '' : `: ${problem}`}` };
+    return { health: 'false', reason: 'RAFT NO LEADER' };
   }
-  const problem = await readProblem(source, options.serializable);
-  if (problem !== undefined) return { health: 'false', reason: `RANGE ERROR:${problem}` };
+  const failure = await readFailure(source, options.serializable);
+  if (failure !== undefined) return { health: 'false', reason: `RANGE ERROR:${failure.text}` };
   return { health: 'true', reason: '' };
 }
 
@@ -44,7 +48,7 @@ const linearizableRead: NamedCheck = (source) => readProblem(source, false);
 /** Told at once, where a read would wait for a leader in vain, and probes give up on us first. */
 const leader: NamedCheck = async (source) => {
   if (source.hasLeader()) return undefined;
-  return source.problem() ?? 'etcdserver: no leader';
+  return source.problem() ?? noLeader;
 };
 const dataCorruption: NamedCheck = async (source) =>
   source.alarms().includes('corrupt') ? 'alarm activated: CORRUPT' : undefined;
@@ -62,18 +66,30 @@ export const readinessChecks: ReadonlyMap<string, NamedCheck> = new Map([
   ['linearizable_read', linearizableRead],
 ]);
 
+/** What a read gets: etcd's text, and what we know more. */
+interface ReadFailure {
+  readonly text: string;
+  readonly reason: string | undefined;
+}
+
 async function readProblem(source: HealthSource, serializable: boolean): Promise<string | undefined> {
-  if (!serializable && !source.hasLeader()) return source.problem() ?? 'etcdserver: no leader';
+  const failure = await readFailure(source, serializable);
+  return failure === undefined ? undefined : (failure.reason ?? failure.text);
+}
+
+async function readFailure(source: HealthSource, serializable: boolean): Promise<ReadFailure | undefined> {
+  if (!serializable && !source.hasLeader()) return { text: noLeader, reason: source.problem() };
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => {
-      const problem = source.problem();
-      resolve(`etcdserver: request timed out${problem === undefined ? '' : `: ${problem}`}`);
-    }, readTimeoutMs);
+  const timeout = new Promise<ReadFailure>((resolve) => {
+    timer = setTimeout(() => resolve({ text: timedOut, reason: source.problem() }), readTimeoutMs);
   });
   const read = source.read({ serializable }).then(
     () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    (error: unknown) => {
+      // What is no status is a defect of ours, or holds what others said: its words are not for clients.
+      if (!(error instanceof GrpcStatus)) return { text: 'internal error', reason: undefined };
+      return { text: error.message, reason: error.reason };
+    },
   );
   try {
     return await Promise.race([read, timeout]);

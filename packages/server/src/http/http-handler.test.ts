@@ -1,3 +1,4 @@
+import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../grpc/transport/testing/test-server.ts';
@@ -84,11 +85,14 @@ describe('/health', () => {
     leader = false;
     expect(await get('/health')).toEqual(sick('RAFT NO LEADER'));
     expect(await get('/health?serializable=true')).toEqual(well);
-    problem = 'what keeps the log cannot be reached: connect ECONNREFUSED';
-    expect(await get('/health')).toEqual(sick(`RAFT NO LEADER: ${problem}`));
+    problem = 'the database cannot be reached';
+    expect(await get('/health')).toEqual(sick('RAFT NO LEADER'));
     leader = true;
-    readError = new Error('etcdserver: request timed out');
+    readError = new GrpcStatus(GrpcCode.unavailable, 'etcdserver: request timed out', problem);
     expect(await get('/health')).toEqual(sick('RANGE ERROR:etcdserver: request timed out'));
+    expect((await get('/readyz')).body).toContain(`[-]linearizable_read failed: ${problem}`);
+    readError = new Error('connect ECONNREFUSED 10.0.0.1:5432');
+    expect(await get('/health')).toEqual(sick('RANGE ERROR:internal error'));
     expect(await get('/health?serializable=true')).toEqual(well);
   });
 });
@@ -103,7 +107,7 @@ describe('/livez and /readyz', () => {
   });
 
   test('a server that cannot serve is alive but not ready', async () => {
-    readError = new Error('etcdserver: no leader');
+    readError = new GrpcStatus(GrpcCode.unavailable, 'etcdserver: no leader');
     expect((await get('/livez')).status).toBe(200);
     const { status, body } = await get('/readyz');
     expect(status).toBe(503);
@@ -118,7 +122,7 @@ describe('/livez and /readyz', () => {
 
   test('a server without a leader says so, and why, without waiting for a read', async () => {
     leader = false;
-    problem = 'the leader s1 (http://10.0.0.1:2379) cannot be reached: it does not answer';
+    problem = 'the leader cannot be reached';
     expect((await get('/livez')).status).toBe(200);
     const { status, body } = await get('/readyz');
     expect(status).toBe(503);

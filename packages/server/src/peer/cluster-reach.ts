@@ -1,3 +1,4 @@
+import { type ClientReason, clientReasons } from '../replica/client-reason.ts';
 import type { LeaderView } from './follower-link.ts';
 
 export interface ClusterReachOptions {
@@ -10,15 +11,15 @@ export interface ClusterReachOptions {
   readonly following: () => {
     readonly isLinked: boolean;
     readonly view: LeaderView;
-    readonly problem: string | undefined;
+    readonly problem: ClientReason | undefined;
   };
-  /** Why what keeps the log cannot be asked. */
-  readonly engineProblem: () => string | undefined;
+  /** Why what keeps the log cannot be asked, or takes nothing. */
+  readonly engineProblem: () => ClientReason | undefined;
   /** There has been no leader for so long that clients were told to look elsewhere. */
   readonly isLost: () => boolean;
 }
 
-/** Whom this server reaches, and in words why not: for health checks, Status, MemberList, and requests in vain. */
+/** Whom this server reaches, and why not: for health checks, Status, MemberList, and requests in vain. */
 export class ClusterReach {
   readonly #options: ClusterReachOptions;
 
@@ -36,12 +37,12 @@ export class ClusterReach {
   }
 
   /** Why nothing that needs the leader or the log is answered here now; undefined when nothing is known to be wrong. */
-  get problem(): string | undefined {
+  get problem(): ClientReason | undefined {
     const { engineProblem, hearsLeader, following } = this.#options;
     const engine = engineProblem();
     if (engine !== undefined) return engine;
     if (this.hasLeader) return undefined;
-    return hearsLeader() ? following().problem : 'nobody leads';
+    return hearsLeader() ? following().problem : clientReasons.nobodyLeads;
   }
 
   /**

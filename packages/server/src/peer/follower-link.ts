@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
-import { decodeMessage, encodeFramed, peerpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, errorCatalogue, peerpb } from '@tenure/protocol';
 import type { SharedReplica } from '../replica/shared-replica.ts';
-import { streamStatusOf } from '../grpc/status-of.ts';
+import { statusNamed, statusOf, streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
@@ -65,7 +65,8 @@ const maxWaitingReplyBytes = 64 * 1024 * 1024;
 
 const wrongSecret = (): GrpcStatus =>
   new GrpcStatus(GrpcCode.permissionDenied, 'the secret of this cluster is another');
-const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
+/** To a server it says that another one is to be asked, and so not with etcd's code. */
+export const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, errorCatalogue.NotLeader.text);
 
 /** One stream from a follower, as the leader serves it. */
 export class FollowerLink {
@@ -300,8 +301,7 @@ export class FollowerLink {
       this.#waitingReplyBytes += reply.length;
       this.#outbox.put({ calls: [{ sequence, code: 0, reply }] });
     } catch (error) {
-      const status =
-        error instanceof GrpcStatus ? error : new GrpcStatus(GrpcCode.unavailable, 'etcdserver: no leader');
+      const status = error instanceof GrpcStatus ? error : statusNamed('NoLeader');
       this.#outbox.put({ calls: [{ sequence, code: status.code, message: status.message }] });
     }
   }

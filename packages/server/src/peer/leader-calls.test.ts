@@ -46,7 +46,10 @@ describe('a call that only the leader can answer', () => {
     const late = follower(0);
     const inVain = late.leaderCalls.answer(path, asked, nobody);
     late.calls[0]?.reject(new ProposalError('deposed', 'the stream to the leader ended'));
-    await expect(inVain).rejects.toMatchObject({ message: 'etcdserver: request timed out: nobody leads' });
+    await expect(inVain).rejects.toMatchObject({
+      message: 'etcdserver: request timed out',
+      reason: 'nobody leads',
+    });
   });
 
   it('is refused when too many wait, or too large ones', async () => {

@@ -1,5 +1,6 @@
 import { statusNamed, statusOf, timedOut } from '../grpc/status-of.ts';
 import type { Reply } from '../grpc/transport/transport.ts';
+import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 
 export interface LeaderCallsOptions {
@@ -11,7 +12,7 @@ export interface LeaderCallsOptions {
   /** The way to the leader, while there is one. */
   readonly connection: () => { call(path: string, request: Buffer): Promise<Buffer> } | undefined;
   /** Why no leader answers, in words. */
-  readonly problem: () => string | undefined;
+  readonly problem: () => ClientReason | undefined;
   readonly monotonicMs: () => number;
   readonly timeoutMs: number;
 }

@@ -46,7 +46,7 @@ test('a leader that has registered nonsense is complained of once, and reached a
     for (let looks = 0; looks < 3; looks += 1) finder.look();
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/m1 has registered what is no address: "not a url", "x{100}"$/);
-    expect(finder.problem).toBe('the leader m1 has told no address');
+    expect(finder.problem).toBe('the address of the leader is not known');
     await register(['not a url', `http://${server.address}`]);
     finder.look();
     await vi.waitFor(() => expect(linked).toHaveLength(1), { timeout: 20_000 });

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { Member } from '@tenure/core';
 import { parseMemberUrl } from '../config/member-address.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
+import { type ClientReason, clientReasons } from '../replica/client-reason.ts';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { LeaderView } from './follower-link.ts';
@@ -19,7 +20,7 @@ export interface LeaderFinderOptions {
   readonly onRenewalRefused: (id: bigint) => void;
   /** The connection is there, or gone. */
   readonly onLinked: (connection: LeaderConnection | undefined) => void;
-  /** Told, once for each registration, what is wrong with it. */
+  /** Told what is wrong with a registration, once for each, and why a leader cannot be reached, once for each. */
   readonly warn: (message: string) => void;
   /** Another process runs under this server's member id. */
   readonly onNameTaken: (message: string) => void;
@@ -76,8 +77,8 @@ export class LeaderFinder {
   #view: LeaderView = { index: 0, silent: [] };
   /** The registration that was last complained of. */
   #complainedOf: readonly string[] | undefined;
-  /** Why the last try to reach the leader failed. */
-  #failure: string | undefined;
+  /** Told of the leader of this epoch that it could not be reached. */
+  #warnedOfEpoch = 0;
 
   constructor(options: LeaderFinderOptions) {
     this.#options = options;
@@ -96,18 +97,14 @@ export class LeaderFinder {
     return this.#view;
   }
 
-  /** Why there is no connection to the leader, in words; undefined while there is one, or nobody to be reached. */
-  get problem(): string | undefined {
+  /** Why there is no connection to the leader; undefined while there is one, or nobody to be reached. */
+  get problem(): ClientReason | undefined {
     const { replica, leaderId } = this.#options;
     const { leader, members } = replica.state;
     if (this.#linked || leader === leaderId || leader === '') return undefined;
     const member = members.find(({ id }) => id === memberOfLeader(leader));
-    if (member === undefined) return 'the leader has not told its addresses';
-    const addresses = this.#addressesOf(member);
-    if (addresses.length === 0) return `the leader ${member.name.slice(0, maxShownChars)} has told no address`;
-    const why = this.#failure === undefined ? '' : `: ${this.#failure}`;
-    const shown = addresses.slice(0, maxShownUrls).map((address) => `http://${address}`);
-    return `the leader ${member.name.slice(0, maxShownChars)} (${shown.join(', ')}) cannot be reached${why}`;
+    const isKnown = member !== undefined && this.#addressesOf(member).length > 0;
+    return isKnown ? clientReasons.leaderUnreachable : clientReasons.leaderUnknown;
   }
 
   /** The leader or its addresses may have changed: to be called when a claim or a registration was applied. */
@@ -153,7 +150,7 @@ export class LeaderFinder {
   #wait(): void {
     this.#waits += 1;
     if (this.#connection !== undefined && this.#waits >= maxIntervalsToWelcome) {
-      this.#failure = 'it does not answer';
+      this.#unreachable('it does not answer');
       this.#drop();
     }
     this.look();
@@ -181,14 +178,14 @@ export class LeaderFinder {
       onWelcome: (connection) => {
         if (connection !== this.#connection) return;
         this.#linked = true;
-        this.#failure = undefined;
+        this.#warnedOfEpoch = 0;
         replica.linked(connection);
         onLinked(connection);
       },
       onClosed: (connection, status) => {
         if (status.code === GrpcCode.alreadyExists) onNameTaken(status.details);
         if (connection !== this.#connection) return;
-        this.#failure = status.details;
+        this.#unreachable(status.details);
         this.#unlink();
         if (this.#stopped) return;
         this.#timer = setTimeout(() => {
@@ -197,6 +194,19 @@ export class LeaderFinder {
         }, retryDelayMs);
       },
     });
+  }
+
+  /** For the operator; once, however often it is tried, until the leader is another or has been reached. */
+  #unreachable(why: string): void {
+    const { replica, warn } = this.#options;
+    const { epoch, leader, members } = replica.state;
+    if (this.#stopped || this.#warnedOfEpoch === epoch || this.#connection?.epoch !== epoch) return;
+    this.#warnedOfEpoch = epoch;
+    const member = members.find(({ id }) => id === memberOfLeader(leader));
+    const addresses = member === undefined ? [] : this.#addressesOf(member);
+    const shown = addresses.slice(0, maxShownUrls).map((address) => `http://${address}`);
+    const name = member?.name.slice(0, maxShownChars) ?? 'of this epoch';
+    warn(`the leader ${name} (${shown.join(', ')}) cannot be reached: ${why}`);
   }
 
   #drop(): void {

@@ -4,7 +4,7 @@ import type { SharedReplica } from '../replica/shared-replica.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
-import { FollowerLink, type FollowerLinkOptions, type LeaderView } from './follower-link.ts';
+import { FollowerLink, notLeader, type FollowerLinkOptions, type LeaderView } from './follower-link.ts';
 import { nameTakenText } from './name-taken-text.ts';
 
 export interface PeerServiceOptions {
@@ -46,8 +46,6 @@ const maxGreeted = 64;
 
 /** The method of the service of tenure_peer.proto. */
 export const peerLinkPath = '/tenure.peer.v1.Peer/Link';
-
-const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, 'etcdserver: not leader');
 
 /** The leader's end of the streams from the other servers. */
 export class PeerService {

@@ -1,6 +1,7 @@
 import type { Command, CommandResponse } from '@tenure/core';
 import { encodeCommand } from './command-codec.ts';
 import type { EncodedCommand, Origin } from './entry-codec.ts';
+import type { ClientReason } from './client-reason.ts';
 import { ProposalError } from './proposal-error.ts';
 
 export interface PendingProposal {
@@ -112,7 +113,7 @@ export class PendingProposals {
   }
 
   /** Gives up on what has waited for too long; `reason` says why, if it is known. */
-  expire(nowMs: number, reason?: string): void {
+  expire(nowMs: number, reason?: ClientReason): void {
     for (const [sequence, { expiresMs }] of this.#pending) {
       // All wait equally long, so the oldest are in front.
       if (expiresMs > nowMs) return;

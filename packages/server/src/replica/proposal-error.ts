@@ -1,3 +1,5 @@
+import type { ClientReason } from './client-reason.ts';
+
 /**
  * Why a proposal has no answer:
  * - `overloaded`: too much waits for the log; the command was not proposed.
@@ -12,9 +14,9 @@ export type ProposalErrorCode = 'overloaded' | 'deposed' | 'timeout' | 'noLeader
 export class ProposalError extends Error {
   readonly code: ProposalErrorCode;
   /** With `timeout`: why nobody could answer, for whoever asked; undefined when nothing is known to be wrong. */
-  readonly reason: string | undefined;
+  readonly reason: ClientReason | undefined;
 
-  constructor(code: ProposalErrorCode, message: string, reason?: string) {
+  constructor(code: ProposalErrorCode, message: string, reason?: ClientReason) {
     super(reason === undefined ? message : `${message}: ${reason}`);
     this.name = 'ProposalError';
     this.code = code;

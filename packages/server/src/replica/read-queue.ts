@@ -1,3 +1,4 @@
+import type { ClientReason } from './client-reason.ts';
 import { ProposalError } from './proposal-error.ts';
 
 interface Reader {
@@ -65,7 +66,7 @@ export class ReadQueue {
   }
 
   /** Gives up on those that have waited for too long; `reason` says why, if it is known. */
-  expire(nowMs: number, reason?: string): void {
+  expire(nowMs: number, reason?: ClientReason): void {
     const late = (reader: Reader): boolean => reader.expiresMs <= nowMs;
     if (!this.#waiting.some(late) && !this.#asked.some(late)) return;
     const timeout = new ProposalError('timeout', 'the leader could not be asked in time', reason);

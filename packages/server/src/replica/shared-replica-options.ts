@@ -1,5 +1,6 @@
 import type { Applied, Entry } from '@tenure/core';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
+import type { ClientReason } from './client-reason.ts';
 import type { ReplicaMetrics } from './replica.ts';
 import type { SnapshotThresholds } from './snapshotter.ts';
 
@@ -20,8 +21,8 @@ export interface SharedReplicaOptions {
   readonly mayAppend: () => boolean;
   /** Whether the leader may answer linearizable reads without asking the log, trusting clocks. Asked for each. */
   readonly mayReadByLease: () => boolean;
-  /** Why what waits gets no answer now, in words; undefined when nothing is known to be wrong. */
-  readonly problem: () => string | undefined;
+  /** Why what waits gets no answer now; undefined when nothing is known to be wrong. */
+  readonly problem: () => ClientReason | undefined;
   /** An append of this leader that began then has come back and was applied, with its epoch standing. */
   readonly onAppended: (beganMs: number) => void;
   /** Called after each entry, before anybody who waits for it is answered. */
@@ -37,6 +38,8 @@ export interface SharedReplicaOptions {
   readonly onSnapshotPutOff: (reason: Error) => void;
   /** This server led, and does not any more. */
   readonly onDeposed: () => void;
+  /** An append of this server failed, and not because somebody else has appended. */
+  readonly onAppendFailed: (error: Error) => void;
   /** The server must stop: the message says what an operator can do. */
   readonly onFailed: (error: Error) => void;
 }

@@ -59,6 +59,7 @@ async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica;
     mayAppend: () => holder.leadership?.mayAppend() ?? false,
     onAppended: () => holder.leadership?.appended(),
     onApplied: (entry, applied) => holder.leadership?.applied(entry, applied),
+    onAppendFailed: () => undefined,
     onDeposed: () => holder.leadership?.deposed(),
   });
   await new Promise<void>((resolve, reject) => {

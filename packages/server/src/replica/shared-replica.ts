@@ -203,7 +203,7 @@ export class SharedReplica {
       this.#follow.start();
       return 'lost';
     }
-    const { engine, monotonicMs, onAppended } = this.#options;
+    const { engine, monotonicMs, onAppended, onAppendFailed } = this.#options;
     const epoch = this.state.epoch + 1;
     const command: Command = { kind: 'claim', epoch, ...claim };
     const headers: EntryHeaders = { epoch, timeMs: this.state.clusterTimeMs };
@@ -224,6 +224,7 @@ export class SharedReplica {
       if (!this.#stopping.signal.aborted) this.#follow.start();
       if (!(error instanceof EngineError)) throw error;
       if (error.code === 'conflict') return 'lost';
+      onAppendFailed(error);
       if (error.code === 'unknown' || error.code === 'unavailable') return 'unclear';
       throw error;
     }
@@ -277,6 +278,7 @@ export class SharedReplica {
 
   #sequencerFailed(error: Error): void {
     const passing = error instanceof ProposalError || (error instanceof EngineError && error.isPassing);
+    this.#options.onAppendFailed(error);
     if (passing) this.#deposed();
     else this.#options.onFailed(error);
   }

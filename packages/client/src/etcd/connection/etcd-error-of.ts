@@ -1,3 +1,5 @@
+import { Metadata } from '@grpc/grpc-js';
+import { reasonTrailer } from '@tenure/protocol';
 import { EtcdError } from '../etcd-error.ts';
 import type { EtcdErrorCode } from '../etcd-error.ts';
 
@@ -41,7 +43,16 @@ export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
   if (error instanceof EtcdError) return error;
   const details = detailsOf(error);
   const code = details.startsWith(neverSent) ? 'unreachable' : (codes.get(details) ?? 'ambiguous');
-  return new EtcdError(code, endpoint, details, { cause: error });
+  return new EtcdError(code, endpoint, details, { cause: error, reason: reasonOf(error) });
+}
+
+/** What is shown of what may be any server's words. */
+const maxReasonChars = 200;
+
+function reasonOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('metadata' in error) || !(error.metadata instanceof Metadata)) return undefined;
+  const [reason] = error.metadata.get(reasonTrailer);
+  return typeof reason === 'string' ? reason.slice(0, maxReasonChars) : undefined;
 }
 
 function detailsOf(error: unknown): string {

@@ -3,7 +3,7 @@ import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } fro
 import * as grpc from '@grpc/grpc-js';
 import { etcdserverpb } from '@tenure/protocol';
 import { EtcdEndpoint } from './etcd-endpoint.ts';
-import { EtcdFailure, failureOf } from './etcd-failure.ts';
+import { EtcdFailure, failureOf, troubleOf } from './etcd-failure.ts';
 
 /** The contents of PEM files. Without `ca`, the authorities that Node trusts. */
 export interface EtcdTls {
@@ -27,8 +27,8 @@ export interface EtcdClientOptions {
   readonly tls?: EtcdTls | undefined;
   /** How long one attempt may take to be answered. What may be done again has two and a half times as long in all. */
   readonly requestTimeoutMs: number;
-  /** Told after each request whether etcd could be reached, and in words why not. */
-  readonly onOutcome: (failure: string | undefined) => void;
+  /** Told after each request whether etcd could be reached, and if not, why. */
+  readonly onOutcome: (failure: EtcdFailure | undefined) => void;
 }
 
 /** A stream on one endpoint. */
@@ -52,7 +52,7 @@ export class EtcdClient {
   readonly #endpoints: readonly EtcdEndpoint[];
   readonly #credentials: EtcdCredentials | undefined;
   readonly #requestTimeoutMs: number;
-  readonly #onOutcome: (failure: string | undefined) => void;
+  readonly #onOutcome: (failure: EtcdFailure | undefined) => void;
   readonly #closed = new AbortController();
   #current = 0;
   #token: Promise<string | undefined> | undefined;
@@ -175,7 +175,9 @@ export class EtcdClient {
       this.#onOutcome(undefined);
       return value;
     } catch (error) {
-      if (error instanceof EtcdFailure && isPassing(error) && !this.isClosed) this.#onOutcome(error.message);
+      // An etcd that is full has answered, and is asked on.
+      const isAway = error instanceof EtcdFailure && isPassing(error) && troubleOf(error) !== 'full';
+      if (isAway && !this.isClosed) this.#onOutcome(error);
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, firstChunk, readBehind, texts } from '../testing/engine-case.ts';
 import { TcpProxy } from '../postgres/testing/tcp-proxy.ts';
-import type { EtcdEngineState } from './etcd-engine.ts';
+import type { EngineState } from '../engine-health.ts';
 import { certainAppend } from './testing/certain-append.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
 import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
@@ -109,7 +109,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
 
   test('while etcd is away appends are certainly not written, followers wait, and then all goes on', async () => {
     const prefix = logs.newPrefix();
-    const states: EtcdEngineState[] = [];
+    const states: EngineState[] = [];
     const engine = await logs.open(proxy.endpoint, prefix, {
       requestTimeoutMs: 500,
       onState: (state) => states.push(state),
@@ -122,13 +122,15 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     await assert.rejects(engine.tail(), { name: 'EngineError', code: 'unavailable', message: /127\.0\.0\.1/ });
     await assert.rejects(engine.append([entry('not sent')], one), { name: 'EngineError', code: 'unavailable' });
     assert.equal(states.length, 1);
-    assert.equal(states[0]!.reachable, false);
-    assert.match(states[0]!.reason, /127\.0\.0\.1/);
+    const [away] = states;
+    if (away === undefined || away.reachable) throw new Error('etcd was not told to be away');
+    assert.equal(away.trouble, 'unreachable');
+    assert.match(away.reason, /127\.0\.0\.1/);
     const two = await direct.append([entry('two')], one);
     proxy.comeBack();
     assert.deepEqual(texts((await next).value), ['two']);
     await engine.append([entry('three')], two);
-    assert.deepEqual(states.at(-1), { reachable: true, reason: '' });
+    assert.deepEqual(states.at(-1), { reachable: true });
     const { value } = (await follower.next()) as { value: readonly LoggedEntry[] };
     assert.deepEqual(texts(value), ['three']);
     await follower.return?.();

@@ -1,7 +1,9 @@
 import { EngineError } from '../engine-error.ts';
+import type { EngineState } from '../engine-health.ts';
 import type { LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
 import { EtcdClient } from './etcd-client.ts';
 import type { EtcdCredentials, EtcdTls } from './etcd-client.ts';
+import { troubleOf } from './etcd-failure.ts';
 import { etcdNotices } from './etcd-notices.ts';
 import { LogAppender } from './log-appender.ts';
 import { LogKeys } from './log-keys.ts';
@@ -39,13 +41,7 @@ export interface EtcdEngineOptions {
   /** Told what the operator should know, in a sentence. */
   readonly onNotice?: (notice: string) => void;
   /** Told when etcd can no longer be reached, and when it can again. The first call is never `reachable: true`. */
-  readonly onState?: (state: EtcdEngineState) => void;
-}
-
-export interface EtcdEngineState {
-  readonly reachable: boolean;
-  /** In words, when it is not reachable; else empty. */
-  readonly reason: string;
+  readonly onState?: (state: EngineState) => void;
 }
 
 /**
@@ -65,7 +61,11 @@ export async function openEtcdEngine(options: EtcdEngineOptions): Promise<Shared
     onOutcome: (failure) => {
       if (isReachable === (failure === undefined)) return;
       isReachable = failure === undefined;
-      options.onState?.({ reachable: isReachable, reason: failure ?? '' });
+      options.onState?.(
+        failure === undefined
+          ? { reachable: true }
+          : { reachable: false, trouble: troubleOf(failure), reason: failure.message },
+      );
     },
   });
   try {

@@ -1,6 +1,7 @@
 import type * as grpc from '@grpc/grpc-js';
 import { EngineError } from '../engine-error.ts';
 import type { EngineErrorCode } from '../engine-error.ts';
+import type { EngineTrouble } from '../engine-trouble.ts';
 
 /**
  * What a failed request says about itself.
@@ -50,10 +51,12 @@ const knownTexts: ReadonlyMap<string, EtcdFailureKind> = new Map([
   ['etcdserver: mvcc: required revision has been compacted', 'compacted'],
 ]);
 
+const noSpace = 'etcdserver: mvcc: database space exceeded';
+
 /** What etcd's refusals ask of the operator. */
 const advice: ReadonlyMap<string, string> = new Map([
   [
-    'etcdserver: mvcc: database space exceeded',
+    noSpace,
     'etcd has reached its quota and takes no writes: compact it, run etcdctl defrag and then etcdctl alarm disarm, ' +
       'or raise --quota-backend-bytes',
   ],
@@ -77,6 +80,13 @@ function kindOf(details: string): EtcdFailureKind {
   return knownTexts.get(details) ?? 'ambiguous';
 }
 
+/** What is wrong with etcd, or with the way to it. */
+export function troubleOf({ kind, details }: EtcdFailure): EngineTrouble {
+  if (details === noSpace) return 'full';
+  if (kind === 'denied' || kind === 'token') return 'refusing';
+  return kind === 'invalid' || kind === 'compacted' ? 'failing' : 'unreachable';
+}
+
 /**
  * The failure in the engine's terms. An ambiguous one becomes `ambiguous`: `unknown` for an append, and `unavailable`
  * for what may be done again without harm.
@@ -85,7 +95,10 @@ export function engineErrorOf(what: string, error: unknown, ambiguous: 'unknown'
   if (!(error instanceof EtcdFailure)) return error instanceof Error ? error : new Error(String(error));
   const help = advice.get(error.details);
   const words = help === undefined ? error.message : `${error.message} (${help})`;
-  return new EngineError(codeOf(error.kind, ambiguous), `${what}: ${words}`, { cause: error });
+  return new EngineError(codeOf(error.kind, ambiguous), `${what}: ${words}`, {
+    cause: error,
+    trouble: troubleOf(error),
+  });
 }
 
 function codeOf(kind: EtcdFailureKind, ambiguous: 'unknown' | 'unavailable'): EngineErrorCode {

@@ -64,7 +64,7 @@ export class DurableTail {
     const over = new AbortController();
     const late = delay(queryTimeoutMs, undefined, { signal: over.signal }).then(() => {
       const why = `did not answer within ${queryTimeoutMs} ms that what it shows is durable`;
-      throw new EngineError('unavailable', `the database ${why}: ${standbyHelp}`);
+      throw new EngineError('unavailable', `the database ${why}: ${standbyHelp}`, { trouble: 'unreplicated' });
     });
     try {
       return await Promise.race([this.#queued(), late]);
@@ -144,5 +144,7 @@ async function commitMarker(session: PostgresSession, watch: AppendWatch): Promi
   const warning = session.takeWarning();
   // The only thing that warns here is a commit that gave up waiting for its standby, and yet succeeds.
   if (warning !== undefined)
-    throw new EngineError('unavailable', `the database did not wait for a standby: ${warning}`);
+    throw new EngineError('unavailable', `the database did not wait for a standby: ${warning}`, {
+      trouble: 'unreplicated',
+    });
 }

@@ -2,21 +2,20 @@ import { escapeIdentifier } from 'pg';
 import { AppendSessions } from './append-session.ts';
 import { DurableTail } from './durable-tail.ts';
 import { EngineError } from '../engine-error.ts';
+import type { EngineState } from '../engine-health.ts';
 import type { LogSchema } from './log-schema.ts';
 import type { PostgresAddress } from './postgres-address.ts';
+import { describeFailure, troubleOf } from './postgres-failure.ts';
 import { acknowledgedIn } from './tail-notifier.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import { openPrimarySession } from './primary-session.ts';
 import { SessionKeeper } from './session-keeper.ts';
 import { TailHint } from './tail-hint.ts';
 
-/** Whether the database can be asked, and in words why it cannot. */
-export type EngineStateListener = (state: 'up' | 'down', reason: string) => void;
-
 export interface EngineLinkOptions {
   readonly address: PostgresAddress;
   readonly schema: LogSchema;
-  readonly onState: EngineStateListener;
+  readonly onState: (state: EngineState) => void;
 }
 
 /** The standing connections of one engine: one to append on, one to read on, on which the database also notifies. */
@@ -30,7 +29,7 @@ export class EngineLink {
   readonly #poll: NodeJS.Timeout;
   readonly #schemaWatch: NodeJS.Timeout;
   /** Why each of the two is down, if it is. */
-  readonly #reasons = new Map<string, string>();
+  readonly #reasons = new Map<string, unknown>();
   #isUp = true;
 
   private constructor(
@@ -104,7 +103,7 @@ export class EngineLink {
   /** An older program must not go on in a newer schema, and no waiting makes it fit: all ends with the reason. */
   async #endIfUnusable(error: unknown): Promise<never> {
     if (error instanceof EngineError && error.code === 'unusable') {
-      this.#options.onState('down', error.message);
+      this.#options.onState({ reachable: false, trouble: troubleOf(error), reason: error.message });
       this.appends.end(error);
       this.reads.end(error);
       this.hint.give();
@@ -136,8 +135,8 @@ export class EngineLink {
   ): SessionKeeper {
     return new SessionKeeper(session, {
       open: (signal) => open(signal).catch((error: unknown) => this.#endIfUnusable(error)),
-      onDown: (reason) => {
-        this.#reasons.set(purpose, reason);
+      onDown: (error) => {
+        this.#reasons.set(purpose, error);
         this.#report();
       },
       onUp: () => {
@@ -149,10 +148,12 @@ export class EngineLink {
 
   #report(): void {
     const isUp = this.#reasons.size === 0;
-    const [reason = ''] = this.#reasons.values();
     if (isUp && this.#isUp) return;
     this.#isUp = isUp;
-    this.#options.onState(isUp ? 'up' : 'down', reason);
+    const [error] = this.#reasons.values();
+    this.#options.onState(
+      isUp ? { reachable: true } : { reachable: false, trouble: troubleOf(error), reason: describeFailure(error) },
+    );
   }
 }
 

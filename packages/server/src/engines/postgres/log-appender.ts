@@ -3,7 +3,7 @@ import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import type { LogSchema } from './log-schema.ts';
 import { hashBytes, readTail } from './read-tail.ts';
-import { describeFailure, unavailable } from './postgres-failure.ts';
+import { describeFailure, troubleOf, unavailable } from './postgres-failure.ts';
 import type { PostgresSession, SessionQuery } from './postgres-session.ts';
 import type { AppendWatch } from './append-watch.ts';
 import type { SessionKeeper } from './session-keeper.ts';
@@ -36,7 +36,9 @@ export class LogAppender {
     if (warning !== undefined) {
       // The only statement here that warns is a commit that gave up waiting for its standby, and yet succeeds.
       session.destroy(new Error(warning));
-      throw new EngineError('unknown', `the database committed an append with a warning: ${warning}`);
+      throw new EngineError('unknown', `the database committed an append with a warning: ${warning}`, {
+        trouble: 'unreplicated',
+      });
     }
     if (rows.length === 1) return end;
     const tail = await readTail(session, this.#schema).catch((error: unknown) => {
@@ -84,7 +86,7 @@ export class LogAppender {
     session.destroy(reason);
     if (answersStill) throw unavailable('the database refused an append', error);
     const message = `the connection broke while an append was out: ${describeFailure(error)}`;
-    throw new EngineError('unknown', message, { cause: error });
+    throw new EngineError('unknown', message, { cause: error, trouble: troubleOf(error) });
   }
 }
 

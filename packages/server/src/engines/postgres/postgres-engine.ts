@@ -1,8 +1,8 @@
 import { EngineError } from '../engine-error.ts';
+import type { EngineState } from '../engine-health.ts';
 import type { Acknowledged, LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
 import { AppendWatch } from './append-watch.ts';
 import { EngineLink } from './engine-link.ts';
-import type { EngineStateListener } from './engine-link.ts';
 import { LogAppender } from './log-appender.ts';
 import { LogReader } from './log-reader.ts';
 import { LogSchema } from './log-schema.ts';
@@ -37,7 +37,7 @@ export interface PostgresEngineOptions {
    * Told `down` with a reason when a connection with the database is lost, again with each failed try to get it back,
    * and `up` once all stand. At the opening it is up, which is not told.
    */
-  readonly onState?: EngineStateListener;
+  readonly onState?: (state: EngineState) => void;
   /** For tests that lose a database on purpose: waits that are shorter or longer than the default ones. */
   readonly timing?: Partial<PostgresTiming>;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openingRefused } from './postgres-failure.ts';
+import { openingRefused, troubleOf, unavailable } from './postgres-failure.ts';
 
 function wordsFor(message: string): string {
   return openingRefused(new Error(message)).message;
@@ -16,4 +16,27 @@ describe('why the log cannot be opened', () => {
     expect(words).toContain('synchronous_standby_names');
     expect(words).not.toContain('start the database');
   });
+});
+
+test('what is wrong with the database goes by its code, and by the way to it where it said nothing', () => {
+  const said = (code: string): Error => Object.assign(new Error('words'), { code });
+  const troubles = [
+    ['53100', 'full'],
+    ['25006', 'readOnly'],
+    ['53300', 'busy'],
+    ['28P01', 'refusing'],
+    ['42501', 'refusing'],
+    ['57P03', 'unreachable'],
+    ['08006', 'unreachable'],
+    ['XX001', 'failing'],
+  ] as const;
+  for (const [code, trouble] of troubles) {
+    expect(troubleOf(said(code)), code).toBe(trouble);
+    expect(unavailable('an append', said(code)).trouble, code).toBe(trouble);
+    expect(troubleOf(new Error('no host', { cause: new AggregateError([new Error('x'), said(code)]) })), code).toBe(
+      trouble,
+    );
+  }
+  expect(troubleOf(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))).toBe('unreachable');
+  expect(troubleOf(undefined)).toBe('unreachable');
 });

@@ -1,4 +1,5 @@
 import { EngineError } from '../engine-error.ts';
+import type { EngineTrouble } from '../engine-trouble.ts';
 
 /** What the database's own error codes ask of the operator. Others are passed on in the database's words. */
 const advice: Readonly<Record<string, string>> = {
@@ -36,9 +37,26 @@ export function describeFailure(error: unknown): string {
   return help === undefined ? message : `${message} (${help})`;
 }
 
+const troubles: readonly (readonly [RegExp, EngineTrouble])[] = [
+  [/^53100$/, 'full'],
+  [/^25006$/, 'readOnly'],
+  [/^53300$/, 'busy'],
+  [/^(28|3D|3F|42)/, 'refusing'],
+  // A connection that ended or was refused, and a database that starts or stops.
+  [/^(08|57P0)/, 'unreachable'],
+];
+
+/** What is wrong with the database. What it did not say itself comes from the way to it. */
+export function troubleOf(error: unknown): EngineTrouble {
+  if (error instanceof EngineError && error.trouble !== undefined) return error.trouble;
+  const [said] = [error, ...causesOf(error)].filter((cause) => sqlStateOf(cause) !== undefined);
+  if (said === undefined) return [error, ...causesOf(error)].some(asksForPassword) ? 'refusing' : 'unreachable';
+  return troubles.find(([states]) => states.test(sqlStateOf(said) ?? ''))?.[1] ?? 'failing';
+}
+
 /** The database cannot be asked now, and what was wanted has certainly not been done. */
 export function unavailable(what: string, cause: unknown): EngineError {
-  return new EngineError('unavailable', `${what}: ${describeFailure(cause)}`, { cause });
+  return new EngineError('unavailable', `${what}: ${describeFailure(cause)}`, { cause, trouble: troubleOf(cause) });
 }
 
 /** Classes and codes that waiting does not cure: authorization, an unknown database, a lack of rights. */

@@ -1,5 +1,5 @@
 import { EngineError } from '../engine-error.ts';
-import { describeFailure, unavailable } from './postgres-failure.ts';
+import { unavailable } from './postgres-failure.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
 /**
@@ -12,8 +12,8 @@ const longestPauseMs = 1_000;
 export interface SessionKeeperOptions {
   /** Opens a session and makes it ready for its work. Tried again for ever, one try at a time. */
   readonly open: (signal: AbortSignal) => Promise<PostgresSession>;
-  /** Told when the session is lost, with each failed try, and when there is one again. */
-  readonly onDown: (reason: string) => void;
+  /** Told when the session is lost and of each failed try, with the error, and when there is a session again. */
+  readonly onDown: (error: unknown) => void;
   readonly onUp: () => void;
 }
 
@@ -93,7 +93,7 @@ export class SessionKeeper {
     session.whenLost(() => {
       this.#session = undefined;
       if (this.#closing.signal.aborted) return;
-      this.#options.onDown(describeFailure(session.lostBecause));
+      this.#options.onDown(session.lostBecause);
       const lived = performance.now() - openedAt;
       this.#reopening = this.#reopen(lived < longestPauseMs);
     });
@@ -110,7 +110,7 @@ export class SessionKeeper {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#options.onDown(describeFailure(error));
+        this.#options.onDown(error);
         const failure = error instanceof EngineError ? error : unavailable('the database cannot be reached', error);
         this.#settle(({ isImpatient, reject }) => isImpatient && reject(failure));
         await this.#pause(pauseMs);

@@ -23,11 +23,14 @@ export type GrpcCode = (typeof GrpcCode)[keyof typeof GrpcCode];
 /** How a call ended: thrown by handlers to refuse, sent as trailers by the transport. */
 export class GrpcStatus extends Error {
   readonly code: GrpcCode;
+  /** What we know more than the text may say: sent in the trailer `tenure-reason`. Short, and readable by anybody. */
+  readonly reason: string | undefined;
 
-  constructor(code: GrpcCode, message: string) {
+  constructor(code: GrpcCode, message: string, reason?: string) {
     super(message);
     this.name = 'GrpcStatus';
     this.code = code;
+    this.reason = reason;
   }
 }
 

@@ -1,3 +1,4 @@
+import { errorCatalogue } from '@tenure/protocol';
 import { createServer as createHttp1Server } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
@@ -294,5 +295,5 @@ function closeListener(server: Server): Promise<void> {
 function ignore(): void {}
 
 function serverStopped(): GrpcStatus {
-  return new GrpcStatus(GrpcCode.unavailable, 'etcdserver: server stopped');
+  return new GrpcStatus(GrpcCode.unavailable, errorCatalogue.Stopped.text);
 }

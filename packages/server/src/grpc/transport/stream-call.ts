@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { exactText, reasonTrailer } from '@tenure/protocol';
 import type { Connection } from './connection.ts';
 import { encodeGrpcMessage } from './grpc-message.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
@@ -231,9 +232,11 @@ export function fillPrefix(framed: Buffer, framedBytes = framed.length): Buffer 
   return framed;
 }
 
+/** The one place where a status gets its form on the wire: no text of etcd leaves with anything behind it. */
 function statusTrailers(status: GrpcStatus): Record<string, string> {
   const trailers: Record<string, string> = { 'grpc-status': String(status.code) };
-  if (status.message !== '') trailers['grpc-message'] = encodeGrpcMessage(status.message);
+  if (status.message !== '') trailers['grpc-message'] = encodeGrpcMessage(exactText(status.message));
+  if (status.reason !== undefined) trailers[reasonTrailer] = encodeGrpcMessage(status.reason);
   return trailers;
 }
 

@@ -50,6 +50,7 @@ export class ReplicaPair {
       slowestFollower: () => Infinity,
       onSnapshotPutOff: () => {},
       onDeposed: () => {},
+      onAppendFailed: () => {},
       onFailed: (error) => {
         throw error;
       },

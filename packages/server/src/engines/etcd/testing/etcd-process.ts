@@ -103,7 +103,7 @@ export class EtcdProcess {
       child.once('exit', () => fail('it has ended'));
       child.stderr?.setEncoding('utf8').on('data', (text: string) => {
         this.#output = (this.#output + text).slice(-maxKeptChars);
-        const port = /"msg":"serving client traffic[^"]*","address":"[^"]*:(\d+)"/.exec(this.#output)?.[1];
+        const port = /"msg":"serving client traffic[^"]*",.*?"address":"[^"]*:(\d+)"/.exec(this.#output)?.[1];
         if (port === undefined) return;
         clearTimeout(timer);
         resolve(Number(port));

@@ -23,7 +23,8 @@ export class OpenedEngines {
     const engine = await openPostgresEngine({
       ...options,
       onNotice: (notice) => notices.push(notice),
-      onState: (state, reason) => {
+      onState: (told) => {
+        const [state, reason] = told.reachable ? ['up', ''] : ['down', told.reason];
         states.push(state);
         unseen.push({ state, reason });
         wake();

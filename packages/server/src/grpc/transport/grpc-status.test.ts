@@ -1,0 +1,58 @@
+import { errorCatalogue } from '@tenure/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GrpcStatus } from './grpc-status.ts';
+import { frameMessage, RawClient } from './testing/raw-call.ts';
+import { startTestServer, type TestServer } from './testing/test-server.ts';
+import type { GrpcCode } from './grpc-status.ts';
+
+let refusal: GrpcStatus;
+let server: TestServer;
+let client: RawClient;
+
+beforeAll(async () => {
+  server = await startTestServer({
+    '/x/Unary': {
+      kind: 'unary',
+      handle: () => {
+        throw refusal;
+      },
+    },
+    '/x/Stream': { kind: 'serverStream', handle: () => Promise.reject(refusal) },
+    '/x/Both': {
+      kind: 'bidi',
+      handle: (call) => {
+        call.onMessage = () => {
+          call.send(Buffer.alloc(5));
+          call.end(refusal);
+        };
+      },
+    },
+  });
+  client = new RawClient(server.port);
+});
+
+afterAll(async () => {
+  await client.close();
+  await server.transport.close({ graceMs: 0 });
+});
+
+async function trailersOf(path: string): Promise<unknown> {
+  const { trailers } = await client.call({ path, chunks: [frameMessage(Buffer.alloc(0))] });
+  const { 'grpc-status': code, 'grpc-message': text, 'tenure-reason': reason } = trailers;
+  return { code: Number(code), text: decodeURIComponent(String(text)), reason };
+}
+
+test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with anything behind it', async (path) => {
+  for (const { code, text } of Object.values(errorCatalogue)) {
+    for (const more of ['', ': nobody leads', ' ']) {
+      refusal = new GrpcStatus(code as GrpcCode, text + more);
+      expect(await trailersOf(path)).toEqual({ code, text, reason: undefined });
+    }
+  }
+});
+
+test.each(['/x/Unary', '/x/Stream', '/x/Both'])('the reason of a refusal leaves %s in a trailer', async (path) => {
+  const { code, text } = errorCatalogue.Timeout;
+  refusal = new GrpcStatus(code, text, 'nobody leads');
+  expect(await trailersOf(path)).toEqual({ code, text, reason: 'nobody leads' });
+});
