@@ -1,7 +1,9 @@
 import { expect } from 'vitest';
 import { noWatchId } from '../client/watch-stream.ts';
+import { bytes } from './bytes.ts';
 import { revisionOf } from './case-context.ts';
 import type { Case, CaseGroup } from './case.ts';
+import { op } from './txn-parts.ts';
 
 const past: Case[] = [
   {
@@ -79,6 +81,37 @@ const past: Case[] = [
       }
     },
     timeoutMs: 30_000,
+  },
+  {
+    name: 'sends a past that is larger than one reply in several, so that a client may go on behind any of them',
+    run: async (t) => {
+      // Beyond what either server puts into one reply: etcd ends it after 1000 revisions, Tenure after half a MiB.
+      const [revisions, value] = [1_200, 'v'.repeat(600)];
+      const base = await t.put('start');
+      await Promise.all(
+        Array.from({ length: revisions }, () =>
+          t.kv.txn({ success: ['x', 'y'].map((name) => op.put({ key: t.key(name), value: bytes(value) })) }),
+        ),
+      );
+      const past = { ...t.all(), startRevision: base + 1n };
+      const watch = t.watchStream();
+      const replies = await watch.replies((await watch.create(past)).watchId, 2 * revisions);
+      expect(replies.length).toBeGreaterThan(1);
+      expect(replies.every(({ fragment }) => !fragment)).toBe(true);
+      const all = t.events(
+        replies.flatMap(({ events }) => events),
+        base,
+      );
+      // As Go's client does when its stream breaks: it begins anew behind the last event that it was given.
+      for (const broken of [replies.slice(0, 1), replies.slice(0, -1)]) {
+        const had = broken.flatMap(({ events }) => events);
+        const startRevision = (had.at(-1)?.kv?.modRevision ?? 0n) + 1n;
+        const { watchId } = await watch.create({ ...past, startRevision });
+        const rest = await watch.events(watchId, 2 * revisions - had.length);
+        expect(t.events([...had, ...rest], base)).toEqual(all);
+      }
+      expect(new Set(all.map((event) => event.slice(event.lastIndexOf('+')))).size).toBe(revisions);
+    },
   },
 ];
 

@@ -8,7 +8,14 @@ export interface WatchLimits {
   readonly maxWatchedKeyBytes: number;
   /** Answers to requests that may wait for a stream's reader; from there on its requests are not read. */
   readonly maxUnsentReplies: number;
-  /** Keys and values in one response, in bytes. A revision is not split for it (see the client's `fragment`). */
+  /**
+   * Keys and values in one response, in bytes, from which on it ends with the revision that it has come to: a response
+   * of the history has less than this and one revision. etcd puts up to 1000 revisions into one, however large: a
+   * client that keeps to the limits of gRPC cannot take that, and a server would hold it once for each stream that
+   * reads the history. Nothing is promised of how much comes in one response, only that it has whole revisions in
+   * order: a client goes on behind the last of them, whichever response was the last that it had. A revision is split
+   * only where the client asks for it (`fragment`).
+   */
   readonly maxResponseBytes: number;
   /** Events looked at before something else gets its turn. */
   readonly maxEventsPerStep: number;
