@@ -12,6 +12,7 @@ import { snapshotPause } from './snapshot-pause.ts';
 import { streamBurst } from './stream-burst.ts';
 import { unreadHttp } from './unread-http.ts';
 import { unreadReplies } from './unread-replies.ts';
+import { watchLargeReads } from './watch-large-reads.ts';
 
 /** In the order of the table. */
 export const allScenarios: readonly Scenario[] = [
@@ -25,6 +26,7 @@ export const allScenarios: readonly Scenario[] = [
   millionLeases,
   snapshotPause,
   longLists,
+  watchLargeReads,
   unreadReplies,
   unreadHttp,
   streamBurst,

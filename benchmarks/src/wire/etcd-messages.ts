@@ -98,17 +98,25 @@ export function leaseReply(reply: Buffer): { id: number; ttlSeconds: number } {
   return found;
 }
 
-/** What one message of a watch says: whether it confirms the watch, and the keys that were deleted. */
-export function watchReply(reply: Buffer): { created: boolean; canceled: boolean; deletedKeys: string[] } {
+export interface WatchReply {
+  readonly created: boolean;
+  readonly canceled: boolean;
+  readonly putKeys: readonly string[];
+  readonly deletedKeys: readonly string[];
+}
+
+/** What one message of a watch says: whether it confirms the watch, and the keys that were put and deleted. */
+export function watchReply(reply: Buffer): WatchReply {
   let created = false;
   let canceled = false;
+  const putKeys: string[] = [];
   const deletedKeys: string[] = [];
   for (const field of readFields(reply)) {
     if (field.number === 3) created = field.varint === 1n;
     if (field.number === 4) canceled = field.varint === 1n;
-    if (field.number === 11 && varintOf(field.bytes, 1) === 1) {
-      deletedKeys.push(bytesOf(bytesOf(field.bytes, 2), 1).toString('latin1'));
-    }
+    if (field.number !== 11) continue;
+    const keys = varintOf(field.bytes, 1) === 1 ? deletedKeys : putKeys;
+    keys.push(bytesOf(bytesOf(field.bytes, 2), 1).toString('latin1'));
   }
-  return { created, canceled, deletedKeys };
+  return { created, canceled, putKeys, deletedKeys };
 }
