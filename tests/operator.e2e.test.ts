@@ -1,4 +1,4 @@
-import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runCommand } from './running-command.ts';
@@ -42,6 +42,18 @@ describe.concurrent('a snapshot', limits, () => {
     expect((await copy('get', '', '--prefix', '--keys-only')).out).toBe('a\n\nb\n\n');
     expect((await copy('lease', 'timetolive', 'a1', '--keys')).out).toMatch(/label\(kept\), attached keys\(\[a]\)/);
     expect((await copy('put', 'c', 'd')).out).toBe('OK\n');
+  });
+
+  test('that is a folder is refused by its name', async () => {
+    const folder = join(root, 'no-file');
+    await mkdir(folder);
+    for (const command of [
+      ['status', folder],
+      ['restore', folder, '--data-dir', newFolder()],
+    ]) {
+      const { code, err } = await runCommand(['snapshot', ...command]);
+      expect({ code, err }).toEqual({ code: 1, err: `Error: ${folder}: it is a folder, and no snapshot\n` });
+    }
   });
 
   test('that is damaged is refused and leaves nothing behind', async () => {

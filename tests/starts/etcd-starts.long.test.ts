@@ -115,6 +115,8 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that asks who on
       expect(await refusedStart({ engine, env: wrong })).toMatch(/has a name and a password/);
       const missing = [...ada, '--engine-password-file', join(folder, 'missing')];
       expect(await refusedStart({ engine, flags: missing })).toMatch(/--engine-password-file: ENOENT/);
+      const noFile = [...ada, '--engine-password-file', folder];
+      expect(await refusedStart({ engine, flags: noFile })).toContain(`--engine-password-file: ${folder} is a folder`);
       // The file wins over the variable, and both over the address.
       const flags = [...ada, '--engine-password-file', file];
       const address = `etcd://bob:wrong@${etcd.endpoint}/guarded`;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { EngineError } from './engine-error.ts';
 import type { EngineState } from './engine-health.ts';
 import { parseEtcdAddress } from './etcd/etcd-address.ts';
@@ -93,6 +93,7 @@ function credentialsOf(login: EngineLogin | undefined): EtcdCredentials | undefi
 }
 
 function readNamed(flag: string, path: string): Buffer {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw unusable(`${flag}: ${path} is a folder`);
   try {
     return readFileSync(path);
   } catch (error) {

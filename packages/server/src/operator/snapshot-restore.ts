@@ -1,6 +1,5 @@
 import { SnapshotReader, type StateMachine } from '@tenure/core';
 import { randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { chainHash } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import { seedFolder } from '../engines/file/seeded-folder.ts';
@@ -10,6 +9,7 @@ import { breathe } from '../replica/breathe.ts';
 import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
 import { placeText, type LogPlace } from './log-place.ts';
 import { type SnapshotStatus, snapshotStatus } from './snapshot-status.ts';
+import { snapshotStream } from './snapshot-stream.ts';
 
 /** How often the outcome is asked for when the connection broke over it, and how long that goes on. */
 const lookIntervalMs = 250;
@@ -40,7 +40,7 @@ async function readAsNewCluster(
 ): Promise<{ readonly head: SnapshotFileHead; readonly state: StateMachine }> {
   let head: SnapshotFileHead | undefined;
   const reader = new SnapshotReader();
-  for await (const part of readSnapshotFile(createReadStream(path))) {
+  for await (const part of readSnapshotFile(snapshotStream(path))) {
     if ('head' in part) head = part.head;
     else reader.push(part.chunk);
   }

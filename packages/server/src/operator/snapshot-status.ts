@@ -1,7 +1,7 @@
 import { SnapshotReader, type StateMachine } from '@tenure/core';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
+import { snapshotStream } from './snapshot-stream.ts';
 
 /** What a snapshot file holds. */
 export interface SnapshotStatus {
@@ -41,7 +41,7 @@ export async function snapshotStatus(path: string): Promise<SnapshotStatus> {
 async function readSnapshot(path: string): Promise<{ head: SnapshotFileHead; state: StateMachine }> {
   let head: SnapshotFileHead | undefined;
   const reader = new SnapshotReader();
-  for await (const part of readSnapshotFile(createReadStream(path))) {
+  for await (const part of readSnapshotFile(snapshotStream(path))) {
     if ('head' in part) head = part.head;
     else reader.push(part.chunk);
   }
