@@ -58,7 +58,7 @@ async function startPair(engine: string, { onTestFinished }: TestContext): Promi
 
 async function expectTrouble(cluster: Cluster, reason: string, words: RegExp): Promise<void> {
   await Promise.all(cluster.members.map((member) => expectTold(member, reason)));
-  // Whoever runs the servers reads there what the database said, and where it is.
+  // The operator reads there what the database said, and where it is.
   expect(cluster.members.map(({ process }) => process.err).join('')).toMatch(words);
 }
 

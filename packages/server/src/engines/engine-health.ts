@@ -53,7 +53,7 @@ export class EngineHealth {
     this.#options.onAppendTrouble(trouble, error.message);
   }
 
-  /** The log has taken an entry, of whichever server. */
+  /** The log has taken an entry, of any server. */
   entryTaken(): void {
     this.#appendTrouble = undefined;
   }
