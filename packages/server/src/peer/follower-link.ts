@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
 import { decodeMessage, encodeFramed, errorCatalogue, peerpb } from '@tenure/protocol';
 import type { SharedReplica } from '../replica/shared-replica.ts';
-import { statusNamed, statusOf, streamStatusOf } from '../grpc/status-of.ts';
+import { statusNamed, streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
