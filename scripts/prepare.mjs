@@ -14,7 +14,7 @@ export const programs = {
   oxlint: join(root, 'node_modules/oxlint/bin/oxlint'),
   oxfmt: join(root, 'node_modules/oxfmt/bin/oxfmt'),
   vitest: join(root, 'node_modules/vitest/vitest.mjs'),
-  tenure: join(root, 'packages/client/bin/tenure.js'),
+  tenure: join(root, 'packages/cli/bin/tenure.js'),
 };
 
 /** Ends the process with one line when Node is too old to run anything here. */

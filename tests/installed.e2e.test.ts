@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What npm puts into node_modules for whoever installs `tenure` alone: where it comes from here. */
+/** What npm puts into node_modules for a user who installs `@tenure/cli` alone, and where it comes from here. */
 const installed: Readonly<Record<string, readonly string[]>> = {
-  tenure: ['packages/client/package.json', 'packages/client/bin', 'packages/client/dist'],
-  '@tenure/cli': ['packages/cli/package.json', 'packages/cli/dist'],
+  '@tenure/cli': ['packages/cli/package.json', 'packages/cli/bin', 'packages/cli/dist'],
+  tenure: ['packages/client/package.json', 'packages/client/dist'],
   '@tenure/protocol': ['packages/protocol/package.json', 'packages/protocol/dist'],
   commander: ['node_modules/commander'],
   '@bufbuild/protobuf': ['node_modules/@bufbuild/protobuf'],
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 function tenure(...argv: string[]): { status: number | null; stdout: string; stderr: string } {
-  const command = join(folder, 'node_modules/tenure/bin/tenure.js');
+  const command = join(folder, 'node_modules/@tenure/cli/bin/tenure.js');
   return spawnSync(process.execPath, [command, ...argv], { encoding: 'utf8', cwd: folder });
 }
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 
-const program = join(import.meta.dirname, '../packages/client/bin/tenure.js');
+const program = join(import.meta.dirname, '../packages/cli/bin/tenure.js');
 const startTimeoutMs = 60_000;
 
 /**

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { startTenure } from '../../conformance/servers/tenure-server.ts';
 
 const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
-const command = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
+const command = fileURLToPath(new URL('../../packages/cli/bin/tenure.js', import.meta.url));
 
 /** Runs what would go on until it is stopped, and stops it as Ctrl-C does once it has said something. */
 const untilItSpeaks = `

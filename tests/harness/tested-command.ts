@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const built = fileURLToPath(new URL('../../packages/client/bin/tenure.js', import.meta.url));
+const built = fileURLToPath(new URL('../../packages/cli/bin/tenure.js', import.meta.url));
 const variable = 'TENURE_TEST_COMMAND';
 
 /**
  * The `tenure` command that tests start as a server: the built packages in one file, which starts in half of the time,
  * since most of a start is looking for four hundred files. Tests of what is installed start the command as it is
- * packed. `TENURE_TEST_COMMAND` names another, such as `packages/client/bin/tenure.js` for a debugger.
+ * packed. `TENURE_TEST_COMMAND` names another, such as `packages/cli/bin/tenure.js` for a debugger.
  */
 export function testedCommand(): string {
   return process.env[variable] ?? built;

@@ -8,7 +8,7 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   core: [],
   server: ['protocol', 'core'],
-  client: ['protocol', 'cli'],
+  client: ['protocol'],
   cli: ['protocol', 'client'],
 };
 

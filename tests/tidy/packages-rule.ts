@@ -27,13 +27,18 @@ export function checkPackages(
   sources: readonly ParsedSource[],
   documentation: string,
 ): Violation[] {
-  return manifests.flatMap((file) => {
-    const manifest = readManifest(file.text);
+  const read = new Map(manifests.map((file) => [file, readManifest(file.text)]));
+  return [...read].flatMap(([file, manifest]) => {
+    const peers = new Set(
+      [...read.values()]
+        .filter(({ name }) => manifest.dependencies.includes(name))
+        .flatMap(({ peerDependencies }) => peerDependencies),
+    );
     const folder = file.path.replace(/package\.json$/, '');
     const own = sources.filter((source) => isOwn(source.path, folder));
     return [
       ...undocumented(file, manifest, documentation),
-      ...unused(file, manifest, own),
+      ...unused(file, manifest, own, peers),
       ...(folder === '' ? [] : undeclared(manifest, own)),
     ];
   });
@@ -64,10 +69,17 @@ function undocumented(file: TextFile, manifest: Manifest, documentation: string)
     .map((name) => violation(file, name, `${name} has no line in docs/dependencies.md`));
 }
 
-function unused(file: TextFile, manifest: Manifest, own: readonly ParsedSource[]): Violation[] {
+/** A package may bring what a dependency of its own leaves to its user. */
+function unused(
+  file: TextFile,
+  manifest: Manifest,
+  own: readonly ParsedSource[],
+  peers: ReadonlySet<string>,
+): Violation[] {
   const imported = new Set(own.flatMap((source) => source.imports.map((entry) => packageOf(entry.from))));
   return [...manifest.dependencies, ...manifest.devDependencies]
     .filter((name) => !imported.has(name) && !toolsNeverImported.has(name) && !name.startsWith('@types/'))
+    .filter((name) => !peers.has(name))
     .map((name) => violation(file, name, `${name} is declared and never imported`));
 }
 

@@ -31,7 +31,7 @@ export function etcdArguments(member: {
   ];
 }
 
-const tenureProgram = fileURLToPath(new URL('../../../packages/client/bin/tenure.js', import.meta.url));
+const tenureProgram = fileURLToPath(new URL('../../../packages/cli/bin/tenure.js', import.meta.url));
 
 /** `profileDir` is where a CPU profile of each server process is left, for whoever looks into a number. */
 export function tenureCommand(flags: readonly string[], profileDir?: string): Command {

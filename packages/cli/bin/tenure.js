@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// The command lives in @tenure/cli; this file is committed so that npm can link it before anything is built.
+// Committed, so that npm can link it before anything is built.
 
 async function loadCli() {
   try {
-    return await import('@tenure/cli');
+    return await import('../dist/index.js');
   } catch (error) {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     const reason = error.message.split('\n')[0];
