@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as grpc from '@grpc/grpc-js';
-import { encodePutRequest, frameHeadroomBytes } from '@tenure/protocol';
+import { encodePutRequest, frameHeadroomBytes } from '@tenure/codec';
 import { ServeProcess } from './serve-process.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { encodeRangeRequest, frameHeadroomBytes } from '@tenure/protocol';
+import { encodeRangeRequest, frameHeadroomBytes } from '@tenure/codec';
 import { framed } from '../conformance/client/http2-call.ts';
 import { TestedServer } from './robustness/tested-server.ts';
 

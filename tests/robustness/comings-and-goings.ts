@@ -1,11 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
-import {
-  encodeLeaseGrantRequest,
-  encodeLeaseKeepAliveRequest,
-  etcdserverpb,
-  frameHeadroomBytes,
-} from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { encodeLeaseGrantRequest, encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/codec';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { runFrameLoad } from '../../benchmarks/src/wire/frame-load.ts';
 import { framed } from '../../conformance/client/http2-call.ts';

@@ -1,12 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import {
-  encodeRangeRequest,
-  encodeTxnRequest,
-  etcdserverpb,
-  frameHeadroomBytes,
-  type RangeRequest,
-  type RequestOp,
-} from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { encodeRangeRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
+import { type RangeRequest, type RequestOp } from '@tenure/core';
 import { grantLeases } from '../../benchmarks/src/load/lease-load.ts';
 import { Refusal } from '../../conformance/client/refusal.ts';
 import { putRequest, rangeRequest } from '../../packages/core/src/testing/requests.ts';

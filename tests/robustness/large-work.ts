@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { encodeLeaseGrantRequest, encodePutRequest, etcdserverpb, frameHeadroomBytes } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { encodeLeaseGrantRequest, encodePutRequest, frameHeadroomBytes } from '@tenure/codec';
 import { runFrameLoad } from '../../benchmarks/src/wire/frame-load.ts';
 import { framed } from '../../conformance/client/http2-call.ts';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';

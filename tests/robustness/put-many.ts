@@ -1,4 +1,5 @@
-import { encodeTxnRequest, frameHeadroomBytes, type RequestOp } from '@tenure/protocol';
+import { encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
+import { type RequestOp } from '@tenure/core';
 import type { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { Refusal } from '../../conformance/client/refusal.ts';
 

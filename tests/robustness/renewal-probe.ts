@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/protocol';
+import { encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/codec';
 import { framed } from '../../conformance/client/http2-call.ts';
 import type { TestedServer } from './tested-server.ts';
 

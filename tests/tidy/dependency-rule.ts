@@ -7,7 +7,8 @@ import type { Violation } from './repository.ts';
 const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   core: [],
-  server: ['protocol', 'core'],
+  codec: ['core', 'protocol'],
+  server: ['protocol', 'core', 'codec'],
   client: ['protocol'],
   cli: ['protocol', 'client'],
 };

@@ -1,12 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
-import {
-  decodeMessage,
-  encodeFramed,
-  encodePutRequest,
-  encodeTxnRequest,
-  etcdserverpb,
-  frameHeadroomBytes,
-} from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parseServerConfig } from './config/parse-server-config.ts';
 import { type RunningServer, serve } from './server.ts';

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
-import { responseHeaderPrefix } from '@tenure/protocol';
+import { responseHeaderPrefix } from '@tenure/codec';
 import type { ServerConfig } from './config/server-config.ts';
 import { EngineHealth, type EngineState } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';

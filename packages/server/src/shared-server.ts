@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Applied, Entry, StateMachine } from '@tenure/core';
-import { responseHeaderPrefix } from '@tenure/protocol';
+import { responseHeaderPrefix } from '@tenure/codec';
 import type { ServerConfig } from './config/server-config.ts';
 import type { EngineHealth } from './engines/engine-health.ts';
 import type { LogEngine, Position } from './engines/log-engine.ts';

@@ -1,4 +1,6 @@
-import { encodeTxnRequest, frameHeadroomBytes, type RequestOp, type RpcMethod, rpcMethods } from '@tenure/protocol';
+import { type RpcMethod, rpcMethods } from '@tenure/protocol';
+import { encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
+import { type RequestOp } from '@tenure/core';
 import { bytesField } from '../../../conformance/client/raw-message.ts';
 import { SeededRandom } from '../../crash/seeded-random.ts';
 import { type Existing, mayChange } from './effect.ts';

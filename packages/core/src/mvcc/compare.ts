@@ -1,11 +1,9 @@
 import { compareBigints, compareStrings } from './btree.ts';
 import { isTombstone } from './key-entry.ts';
 import type { KeyValueStore } from './key-value-store.ts';
+import { CompareResult, CompareTarget } from './kv-types.ts';
 import type { Compare, KeyValue } from './kv-types.ts';
 import type { TxnCost } from './txn-limits.ts';
-
-/** Numbers of the wire's CompareTarget. */
-const targetValue = 3;
 
 const absent: KeyValue = { key: '', value: '', createRevision: 0, modRevision: 0, version: 0, lease: 0n };
 
@@ -22,7 +20,7 @@ export function compareHolds(store: KeyValueStore, compare: Compare, cost: TxnCo
     if (isTombstone(entry.head)) return true;
     found = true;
     if (
-      compare.target === targetValue &&
+      compare.target === CompareTarget.value &&
       !cost.addComparedBytes(Math.min(entry.head.value.length, compare.value.length))
     ) {
       return false;
@@ -31,19 +29,19 @@ export function compareHolds(store: KeyValueStore, compare: Compare, cost: TxnCo
     return met;
   });
   if (found) return met;
-  return compare.target !== targetValue && satisfies(compare, absent);
+  return compare.target !== CompareTarget.value && satisfies(compare, absent);
 }
 
 function satisfies(compare: Compare, kv: KeyValue): boolean {
   const difference = differenceOf(compare, kv);
   switch (compare.result) {
-    case 0:
+    case CompareResult.equal:
       return difference === 0;
-    case 1:
+    case CompareResult.greater:
       return difference > 0;
-    case 2:
+    case CompareResult.less:
       return difference < 0;
-    case 3:
+    case CompareResult.notEqual:
       return difference !== 0;
     default:
       // A result that etcd does not know either: it takes the comparison for met.
@@ -53,15 +51,15 @@ function satisfies(compare: Compare, kv: KeyValue): boolean {
 
 function differenceOf(compare: Compare, kv: KeyValue): number {
   switch (compare.target) {
-    case 0:
+    case CompareTarget.version:
       return kv.version - compare.number;
-    case 1:
+    case CompareTarget.create:
       return kv.createRevision - compare.number;
-    case 2:
+    case CompareTarget.mod:
       return kv.modRevision - compare.number;
-    case targetValue:
+    case CompareTarget.value:
       return compareStrings(kv.value, compare.value);
-    case 4:
+    case CompareTarget.lease:
       return compareBigints(kv.lease, compare.lease);
     default:
       return 0;

@@ -16,6 +16,12 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
+/** The wire's numbers. A request may hold any int32: what is not named here is refused, or taken as etcd takes it. */
+export const SortOrder = { none: 0, ascend: 1, descend: 2 } as const;
+export const SortTarget = { key: 0, version: 1, create: 2, mod: 3, value: 4 } as const;
+export const CompareResult = { equal: 0, greater: 1, less: 2, notEqual: 3 } as const;
+export const CompareTarget = { version: 0, create: 1, mod: 2, value: 3, lease: 4 } as const;
+
 export interface RangeRequest {
   readonly key: string;
   /** '' reads one key; '\0' reads everything >= key; else the range [key, rangeEnd). */
@@ -24,9 +30,9 @@ export interface RangeRequest {
   readonly limit: number;
   /** 0 or less: the current revision. */
   readonly revision: number;
-  /** 0 none, 1 ascending, 2 descending. */
+  /** A `SortOrder`. */
   readonly sortOrder: number;
-  /** 0 key, 1 version, 2 create, 3 mod, 4 value. */
+  /** A `SortTarget`. */
   readonly sortTarget: number;
   readonly serializable: boolean;
   readonly keysOnly: boolean;
@@ -67,17 +73,18 @@ export interface DeleteRangeResult {
   readonly prevKvs: readonly KeyValue[];
 }
 
-/** result: 0 equal, 1 greater, 2 less, 3 not equal. target: 0 version, 1 create, 2 mod, 3 value, 4 lease. */
 export interface Compare {
+  /** A `CompareResult`. */
   readonly result: number;
+  /** A `CompareTarget`. */
   readonly target: number;
   readonly key: string;
   readonly rangeEnd: string;
-  /** The operand for targets 0, 1 and 2. */
+  /** The operand for `version`, `create` and `mod`. */
   readonly number: number;
-  /** The operand for target 3. */
+  /** The operand for `value`. */
   readonly value: string;
-  /** The operand for target 4. */
+  /** The operand for `lease`. */
   readonly lease: bigint;
 }
 

@@ -3,17 +3,13 @@ import type { CoreError } from '../core-error.ts';
 import { compareStrings } from './btree.ts';
 import type { KeyEntry } from './key-entry.ts';
 import type { KeyValueStore } from './key-value-store.ts';
+import { SortOrder, SortTarget } from './kv-types.ts';
 import type { KeyValue, RangeRequest, RangeResult } from './kv-types.ts';
 import { SlicedSort } from './sliced-sort.ts';
 
-/** Numbers of the wire's SortOrder and SortTarget that change what is done. */
-const sortNone = 0;
-const sortDescend = 2;
-const targetKey = 0;
-const targetValue = 4;
-
 type Comparison = (a: KeyValue, b: KeyValue) => number;
 
+/** By `SortTarget`. */
 const comparisons: readonly Comparison[] = [
   (a, b) => compareStrings(a.key, b.key),
   (a, b) => a.version - b.version,
@@ -120,14 +116,14 @@ export class RangeScan {
   #collected(maxRows: number): void {
     const { sortOrder, sortTarget, limit } = this.#request;
     const comparison = comparisons[sortTarget];
-    const descends = sortOrder === sortDescend;
-    if (comparison === undefined || this.#kvs.length < 2 || (!descends && sortTarget === targetKey)) {
+    const descends = sortOrder === SortOrder.descend;
+    if (comparison === undefined || this.#kvs.length < 2 || (!descends && sortTarget === SortTarget.key)) {
       this.#cut(this.#kvs, maxRows);
       return;
     }
     // Keys that compare equal stay in key order, whichever way the rest is sorted.
     const ordered: Comparison = descends ? (a, b) => comparison(b, a) : comparison;
-    const costOf = sortTarget === targetValue ? valueCost : undefined;
+    const costOf = sortTarget === SortTarget.value ? valueCost : undefined;
     this.#sort = new SlicedSort(this.#kvs, ordered, {
       keep: limit > 0 ? limit + 1 : Infinity,
       ...(costOf && { costOf }),
@@ -172,7 +168,7 @@ function valueCost({ value }: KeyValue): number {
  * sorts: the first keys in key order are what is sorted then.
  */
 function collectLimit(request: RangeRequest, filtered: boolean): number {
-  if (request.limit <= 0 || request.sortOrder !== sortNone || filtered) return Infinity;
+  if (request.limit <= 0 || request.sortOrder !== SortOrder.none || filtered) return Infinity;
   return request.limit + 1;
 }
 
@@ -186,7 +182,7 @@ export function mostBytesAnswered(request: RangeRequest, totalBytes: number, lar
 
 /** Whether the values of all rows are compared with each other. */
 export function sortsByValue(request: RangeRequest): boolean {
-  return request.sortTarget === targetValue && !request.countOnly;
+  return request.sortTarget === SortTarget.value && !request.countOnly;
 }
 
 function hasRevisionFilter(request: RangeRequest): boolean {

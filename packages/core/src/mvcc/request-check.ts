@@ -1,5 +1,6 @@
 import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
+import { SortOrder, SortTarget } from './kv-types.ts';
 import { findOverlap } from './txn-overlap.ts';
 import type { DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from './kv-types.ts';
 
@@ -9,7 +10,8 @@ import type { DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnReques
  */
 export function checkRange(range: RangeRequest): CoreError | undefined {
   if (range.key === '') return coreError('EmptyKey');
-  if (!isWithin(range.sortOrder, 2) || !isWithin(range.sortTarget, 4)) return coreError('InvalidSortOption');
+  if (!isWithin(range.sortOrder, SortOrder.descend) || !isWithin(range.sortTarget, SortTarget.value))
+    return coreError('InvalidSortOption');
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { Member } from '@tenure/core';
-import { encodeFramed, etcdserverpb } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';

@@ -1,4 +1,5 @@
-import { decodeHealthCheckRequest, encodeFramed, healthpb } from '@tenure/protocol';
+import { healthpb } from '@tenure/protocol';
+import { decodeHealthCheckRequest, encodeFramed } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 
 /** The only name that is known here, as in etcd: it stands for the server as a whole. */

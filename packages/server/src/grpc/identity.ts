@@ -1,4 +1,4 @@
-import type { ResponseHeaderPrefix } from '@tenure/protocol';
+import type { ResponseHeaderPrefix } from '@tenure/codec';
 
 /** Who answers: fixed once the server has registered itself. */
 export interface Identity {

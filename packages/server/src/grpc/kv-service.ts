@@ -1,5 +1,6 @@
 import type { Command, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
 import { checkRange, isReadOnlyTxn } from '@tenure/core';
+import { etcdserverpb } from '@tenure/protocol';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -11,10 +12,9 @@ import {
   encodePutResponseWithin,
   encodeRangeResponse,
   encodeTxnResponseWithin,
-  etcdserverpb,
   encodeFramed,
   rangeReplyList,
-} from '@tenure/protocol';
+} from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './header-message.ts';

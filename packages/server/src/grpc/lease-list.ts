@@ -1,5 +1,5 @@
 import { SlicedSort, type Lease } from '@tenure/core';
-import { leaseListReply, type ListedLease, type ListMessage, type ResponseHeader } from '@tenure/protocol';
+import { leaseListReply, type ListedLease, type ListMessage, type ResponseHeader } from '@tenure/codec';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 
 /** Leases that one step looks at. */

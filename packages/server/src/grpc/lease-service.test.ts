@@ -1,5 +1,6 @@
 import { StateMachine } from '@tenure/core';
-import { decodeMessage, encodeFramed, etcdserverpb, responseHeaderPrefix } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, responseHeaderPrefix } from '@tenure/codec';
 import { expect, test } from 'vitest';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { CommandRules } from './command-rules.ts';

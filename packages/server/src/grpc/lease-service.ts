@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from '@tenure/core';
+import { etcdserverpb } from '@tenure/protocol';
 import {
   DecodeError,
   decodeLeaseGrantRequest,
@@ -10,11 +11,10 @@ import {
   encodeFramed,
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveResponse,
-  etcdserverpb,
   type ListMessage,
   timeToLiveReplyList,
   withNames,
-} from '@tenure/protocol';
+} from '@tenure/codec';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';

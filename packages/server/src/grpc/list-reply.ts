@@ -1,4 +1,4 @@
-import { encodeList, type ListMessage, SlicedReply } from '@tenure/protocol';
+import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import type { WorkStep } from './sliced-work.ts';
 import { type LargeReply, type Reply, smallReplyBytes } from './transport/transport.ts';
 

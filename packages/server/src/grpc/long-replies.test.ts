@@ -1,5 +1,6 @@
 import { type Command, StateMachine } from '@tenure/core';
-import { decodeMessage, encodeFramed, etcdserverpb, responseHeaderPrefix } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, responseHeaderPrefix } from '@tenure/codec';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';

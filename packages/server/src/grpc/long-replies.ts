@@ -1,5 +1,5 @@
 import { hasInterval, type RangeRequest, type RangeResult, type StateMachine, type TxnRequest } from '@tenure/core';
-import { encodeList, type ListMessage, SlicedReply } from '@tenure/protocol';
+import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import { type Collection, largeReply, ListReply } from './list-reply.ts';
 import { statusOfCoreError } from './status-of.ts';
 import { type Caller, SlicedWork } from './sliced-work.ts';

@@ -1,5 +1,6 @@
 import { type Command, StateMachine } from '@tenure/core';
-import { decodeMessage, etcdserverpb, frameHeadroomBytes, responseHeaderPrefix } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, frameHeadroomBytes, responseHeaderPrefix } from '@tenure/codec';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MaintenanceService } from './maintenance-service.ts';
 import { deferred } from './transport/testing/test-server.ts';

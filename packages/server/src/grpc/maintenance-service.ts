@@ -1,5 +1,6 @@
 import type { AlarmKind, Command } from '@tenure/core';
-import { decodeMessage, encodeFramed, etcdserverpb } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
 import { breathe } from '../replica/breathe.ts';

@@ -1,4 +1,5 @@
-import { decodeMessage, encodeFramed, etcdserverpb } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
 import { headerMessage } from './header-message.ts';

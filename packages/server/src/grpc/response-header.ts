@@ -1,4 +1,4 @@
-import type { ResponseHeader } from '@tenure/protocol';
+import type { ResponseHeader } from '@tenure/codec';
 import type { Identity } from './identity.ts';
 
 /** The header of a response, for the messages that are encoded by the straight-line codecs. */

@@ -1,4 +1,5 @@
-import { checkMessage, DecodeError, etcdserverpb, type RpcMethod, rpcMethods, withNames } from '@tenure/protocol';
+import { etcdserverpb, type RpcMethod, rpcMethods } from '@tenure/protocol';
+import { checkMessage, DecodeError, withNames } from '@tenure/codec';
 import type { ClusterService } from './cluster-service.ts';
 import type { HealthService } from './health-service.ts';
 import type { KvService } from './kv-service.ts';

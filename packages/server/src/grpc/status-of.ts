@@ -1,5 +1,6 @@
 import type { CoreError } from '@tenure/core';
-import { DecodeError, errorCatalogue, type ErrorName } from '@tenure/protocol';
+import { errorCatalogue, type ErrorName } from '@tenure/protocol';
+import { DecodeError } from '@tenure/codec';
 import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import { GrpcCode, GrpcStatus, unreadableMessage } from './transport/grpc-status.ts';

@@ -1,5 +1,6 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
-import { frameHeadroomBytes, peerpb } from '@tenure/protocol';
+import { peerpb } from '@tenure/protocol';
+import { frameHeadroomBytes } from '@tenure/codec';
 import { afterEach, expect, test } from 'vitest';
 import type { GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
-import { decodeMessage, encodeFramed, errorCatalogue, peerpb } from '@tenure/protocol';
+import { errorCatalogue, peerpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed } from '@tenure/codec';
 import type { SharedReplica } from '../replica/shared-replica.ts';
 import { statusNamed, streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';

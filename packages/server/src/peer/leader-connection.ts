@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import * as grpc from '@grpc/grpc-js';
-import { frameHeadroomBytes, peerpb } from '@tenure/protocol';
+import { peerpb } from '@tenure/protocol';
+import { frameHeadroomBytes } from '@tenure/codec';
 import { GrpcStatus, type GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import type { LeaderLink } from '../replica/leader-link.ts';

@@ -1,5 +1,6 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
+import { tenureLog } from '@tenure/protocol';
 import {
   decodeDeleteRangeRequest,
   decodeMessage,
@@ -10,8 +11,7 @@ import {
   encodePutRequest,
   encodeTxnRequest,
   frameHeadroomBytes,
-  tenureLog,
-} from '@tenure/protocol';
+} from '@tenure/codec';
 import type { EncodedCommand } from './entry-codec.ts';
 
 /** Kinds of commands in the log. A number is for ever; a new kind stops a server that does not know it. */

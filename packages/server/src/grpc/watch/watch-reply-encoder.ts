@@ -4,7 +4,7 @@ import {
   type ResponseHeaderPrefix,
   watchEventSize,
   type WatchResponseFields,
-} from '@tenure/protocol';
+} from '@tenure/codec';
 import type { StreamWatch } from './stream-watch.ts';
 
 /** The watch id of a response that is about no watch in particular. */

@@ -1,5 +1,5 @@
 import type { History, KvEvent } from '@tenure/core';
-import { responseHeaderPrefix } from '@tenure/protocol';
+import { responseHeaderPrefix } from '@tenure/codec';
 import { expect, inject, test } from 'vitest';
 import { ScriptedCall } from './testing/scripted-call.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';

@@ -1,4 +1,5 @@
-import { decodeMessage, encodeFramed, etcdserverpb, frameHeadroomBytes } from '@tenure/protocol';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import { createHttp2Transport } from '../transport/http2-transport.ts';

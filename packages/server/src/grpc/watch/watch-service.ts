@@ -1,5 +1,5 @@
 import type { History } from '@tenure/core';
-import type { ResponseHeaderPrefix } from '@tenure/protocol';
+import type { ResponseHeaderPrefix } from '@tenure/codec';
 import type { GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import { defaultWatchLimits, type WatchLimits } from './watch-limits.ts';

@@ -1,5 +1,6 @@
 import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
-import { DecodeError, decodeMessage, errorCatalogue, etcdserverpb } from '@tenure/protocol';
+import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
+import { DecodeError, decodeMessage } from '@tenure/codec';
 import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { StreamWatch, StreamWatcher } from './stream-watch.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { decodeMessage, encodeFramed, etcdserverpb, frameHeadroomBytes, mvccpb } from '@tenure/protocol';
+import { etcdserverpb, mvccpb } from '@tenure/protocol';
+import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { GrpcStatus } from '../../transport/grpc-status.ts';
 import type { DuplexCall } from '../../transport/transport.ts';
 

@@ -1,5 +1,5 @@
 import { type Command, type CommandResponse, type RequestOp, StateMachine } from '@tenure/core';
-import { responseHeaderPrefix } from '@tenure/protocol';
+import { responseHeaderPrefix } from '@tenure/codec';
 import { WatchService, type WatchServiceOptions } from '../watch-service.ts';
 import { ScriptedCall } from './scripted-call.ts';
 

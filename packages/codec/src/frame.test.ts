@@ -1,8 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { MemberSchema, StatusResponseSchema } from '../gen/rpc.gen.ts';
 import { DecodeError } from './decode-error.ts';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from './frame.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { MemberSchema, StatusResponseSchema } = etcdserverpb;
 
 describe('generated messages in frames', () => {
   it('are written behind headroom and read back', () => {

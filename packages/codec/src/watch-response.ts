@@ -1,7 +1,7 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
 import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
-import type { KvEvent } from './shapes.ts';
+import type { KvEvent } from '@tenure/core';
 import {
   bigIntFieldSize,
   boolFieldSize,

@@ -1,12 +1,14 @@
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { WatchResponseSchema } from '../gen/rpc.gen.ts';
-import { expectSameBytes } from '../testing/codec-properties.ts';
-import { eventMessage } from '../testing/generated-replies.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { int64, kvEvent, safeInteger, text } from '../testing/shape-arbitraries.ts';
+import { expectSameBytes } from './testing/codec-properties.ts';
+import { eventMessage } from './testing/generated-replies.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { int64, kvEvent, safeInteger, text } from './testing/shape-arbitraries.ts';
 import { encodeWatchResponse, watchEventSize } from './watch-response.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { WatchResponseSchema } = etcdserverpb;
 
 const fields = fc.record({
   watchId: int64,

@@ -1,25 +1,17 @@
 import { create } from '@bufbuild/protobuf';
-import type * as kv from '../gen/kv.gen.ts';
-import type * as rpc from '../gen/rpc.gen.ts';
-import { EventSchema, KeyValueSchema } from '../gen/kv.gen.ts';
-import {
+import { bytesFromLatin1 } from '../latin1.ts';
+import type { DeleteRangeResult, KeyValue, KvEvent, PutResult, RangeResult, ResponseOp, TxnResult } from '@tenure/core';
+import { etcdserverpb, type etcdserverpb as rpc, mvccpb, type mvccpb as kv } from '@tenure/protocol';
+
+const { EventSchema, KeyValueSchema } = mvccpb;
+const {
   DeleteRangeResponseSchema,
   PutResponseSchema,
   RangeResponseSchema,
   ResponseHeaderSchema,
   ResponseOpSchema,
   TxnResponseSchema,
-} from '../gen/rpc.gen.ts';
-import { bytesFromLatin1 } from '../straight/latin1.ts';
-import type {
-  DeleteRangeResult,
-  KeyValue,
-  KvEvent,
-  PutResult,
-  RangeResult,
-  ResponseOp,
-  TxnResult,
-} from '../straight/shapes.ts';
+} = etcdserverpb;
 
 /** The generated messages of replies, made of the shapes that the straight-line codecs encode. */
 

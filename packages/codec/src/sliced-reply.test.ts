@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { headerInBothForms } from '../testing/headers.ts';
-import { rangeResult } from '../testing/shape-arbitraries.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { rangeResult } from './testing/shape-arbitraries.ts';
 import { encodeRangeResponse, rangeReplyList } from './range.ts';
 import { SlicedReply } from './sliced-reply.ts';
 

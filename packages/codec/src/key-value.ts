@@ -1,4 +1,4 @@
-import type { KeyValue } from './shapes.ts';
+import type { KeyValue } from '@tenure/core';
 import {
   bigIntFieldSize,
   delimitedSize,

@@ -1,5 +1,5 @@
 import { writeLatin1 } from './latin1.ts';
-import type { Compare } from './shapes.ts';
+import type { Compare } from '@tenure/core';
 import type { WireReader } from './wire-reader.ts';
 import {
   delimitedSize,

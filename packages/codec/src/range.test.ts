@@ -1,18 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RangeRequestSchema, RangeResponseSchema } from '../gen/rpc.gen.ts';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
   refusesExactlyWhatIsInvalid,
-} from '../testing/codec-properties.ts';
-import { rangeResponseMessage } from '../testing/generated-replies.ts';
-import { rangeMessage, rangeShape } from '../testing/generated-requests.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { rangeRequest, rangeResult } from '../testing/shape-arbitraries.ts';
+} from './testing/codec-properties.ts';
+import { rangeResponseMessage } from './testing/generated-replies.ts';
+import { rangeMessage, rangeShape } from './testing/generated-requests.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { rangeRequest, rangeResult } from './testing/shape-arbitraries.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
 import { encodeList } from './sliced-reply.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { RangeRequestSchema, RangeResponseSchema } = etcdserverpb;
 
 const codec = { schema: RangeRequestSchema, decode: decodeRangeRequest, shape: rangeShape };
 

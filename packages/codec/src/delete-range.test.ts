@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DeleteRangeRequestSchema, DeleteRangeResponseSchema } from '../gen/rpc.gen.ts';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
   refusesExactlyWhatIsInvalid,
-} from '../testing/codec-properties.ts';
-import { deleteRangeResponseMessage } from '../testing/generated-replies.ts';
-import { deleteRangeMessage, deleteRangeShape } from '../testing/generated-requests.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { deleteRangeRequest, deleteRangeResult } from '../testing/shape-arbitraries.ts';
+} from './testing/codec-properties.ts';
+import { deleteRangeResponseMessage } from './testing/generated-replies.ts';
+import { deleteRangeMessage, deleteRangeShape } from './testing/generated-requests.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { deleteRangeRequest, deleteRangeResult } from './testing/shape-arbitraries.ts';
 import {
   decodeDeleteRangeRequest,
   deleteRangeRequestSize,
@@ -18,6 +17,9 @@ import {
 } from './delete-range.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import { encodeList } from './sliced-reply.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { DeleteRangeRequestSchema, DeleteRangeResponseSchema } = etcdserverpb;
 
 const codec = { schema: DeleteRangeRequestSchema, decode: decodeDeleteRangeRequest, shape: deleteRangeShape };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { int64 } from '../testing/shape-arbitraries.ts';
+import { int64 } from './testing/shape-arbitraries.ts';
 import { DecodeError } from './decode-error.ts';
 import { WireReader } from './wire-reader.ts';
 import { int64Size, varintSize, writeInt64, writeVarint } from './wire-write.ts';

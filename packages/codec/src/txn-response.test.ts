@@ -1,16 +1,18 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TxnResponseSchema } from '../gen/rpc.gen.ts';
-import { expectSameBytes } from '../testing/codec-properties.ts';
-import { txnResponseMessage } from '../testing/generated-replies.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { txnResult } from '../testing/shape-arbitraries.ts';
+import { expectSameBytes } from './testing/codec-properties.ts';
+import { txnResponseMessage } from './testing/generated-replies.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { txnResult } from './testing/shape-arbitraries.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import { responseHeaderPrefix } from './response-header.ts';
 import type { ResponseHeader } from './response-header.ts';
-import type { TxnResult } from './shapes.ts';
+import type { TxnResult } from '@tenure/core';
 import { encodeTxnResponseWithin } from './txn-response.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { TxnResponseSchema } = etcdserverpb;
 
 function encodeWhole(header: ResponseHeader, result: TxnResult): Buffer {
   const framed = encodeTxnResponseWithin(header, result, Infinity);

@@ -1,22 +1,16 @@
 import { create } from '@bufbuild/protobuf';
-import type * as rpc from '../gen/rpc.gen.ts';
-import {
+import { bytesFromLatin1, latin1FromBytes } from '../latin1.ts';
+import type { Compare, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from '@tenure/core';
+import { etcdserverpb, type etcdserverpb as rpc } from '@tenure/protocol';
+
+const {
   CompareSchema,
   DeleteRangeRequestSchema,
   PutRequestSchema,
   RangeRequestSchema,
   RequestOpSchema,
   TxnRequestSchema,
-} from '../gen/rpc.gen.ts';
-import { bytesFromLatin1, latin1FromBytes } from '../straight/latin1.ts';
-import type {
-  Compare,
-  DeleteRangeRequest,
-  PutRequest,
-  RangeRequest,
-  RequestOp,
-  TxnRequest,
-} from '../straight/shapes.ts';
+} = etcdserverpb;
 
 /*
  * The requests in both forms, written down a second time so that the codecs are compared with something else than

@@ -1,7 +1,8 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
 import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
-import type { DeleteRangeRequest, DeleteRangeResult, KeyValue, Mutable } from './shapes.ts';
+import type { DeleteRangeRequest, DeleteRangeResult, KeyValue } from '@tenure/core';
+import type { Mutable } from './mutable.ts';
 import type { ListMessage } from './sliced-reply.ts';
 import { WireReader } from './wire-reader.ts';
 import {

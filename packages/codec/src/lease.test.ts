@@ -2,23 +2,13 @@ import { create, type fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  LeaseGrantRequestSchema,
-  LeaseGrantResponseSchema,
-  LeaseKeepAliveRequestSchema,
-  LeaseKeepAliveResponseSchema,
-  LeaseLeasesResponseSchema,
-  LeaseRevokeRequestSchema,
-  LeaseTimeToLiveRequestSchema,
-  LeaseTimeToLiveResponseSchema,
-} from '../gen/rpc.gen.ts';
-import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
   refusesExactlyWhatIsInvalid,
-} from '../testing/codec-properties.ts';
-import { clamp } from '../testing/generated-requests.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { int64, safeInteger, text } from '../testing/shape-arbitraries.ts';
+} from './testing/codec-properties.ts';
+import { clamp } from './testing/generated-requests.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { int64, safeInteger, text } from './testing/shape-arbitraries.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import {
   decodeLeaseGrantRequest,
@@ -35,6 +25,18 @@ import {
   timeToLiveReplyList,
 } from './lease.ts';
 import { encodeList } from './sliced-reply.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const {
+  LeaseGrantRequestSchema,
+  LeaseGrantResponseSchema,
+  LeaseKeepAliveRequestSchema,
+  LeaseKeepAliveResponseSchema,
+  LeaseLeasesResponseSchema,
+  LeaseRevokeRequestSchema,
+  LeaseTimeToLiveRequestSchema,
+  LeaseTimeToLiveResponseSchema,
+} = etcdserverpb;
 
 const ttlMs = fc.oneof(fc.nat(5000), fc.integer({ min: 0, max: 9_000_000_000_000 }));
 

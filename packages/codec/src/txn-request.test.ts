@@ -1,19 +1,21 @@
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TxnRequestSchema } from '../gen/rpc.gen.ts';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
   refusesExactlyWhatIsInvalid,
-} from '../testing/codec-properties.ts';
-import { txnMessage, txnShape } from '../testing/generated-requests.ts';
-import { txnRequest } from '../testing/shape-arbitraries.ts';
+} from './testing/codec-properties.ts';
+import { txnMessage, txnShape } from './testing/generated-requests.ts';
+import { txnRequest } from './testing/shape-arbitraries.ts';
 import { DecodeError } from './decode-error.ts';
 import { encodeFramed, frameHeadroomBytes } from './frame.ts';
-import type { TxnRequest } from './shapes.ts';
+import type { TxnRequest } from '@tenure/core';
 import { maxTxnDepth } from './txn-depth.ts';
 import { decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { TxnRequestSchema } = etcdserverpb;
 
 const codec = { schema: TxnRequestSchema, decode: decodeTxnRequest, shape: txnShape };
 

@@ -1,7 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { type ResponseHeader as HeaderMessage, ResponseHeaderSchema } from '../gen/rpc.gen.ts';
-import { type ResponseHeader, responseHeaderPrefix } from '../straight/response-header.ts';
+import { type ResponseHeader, responseHeaderPrefix } from '../response-header.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+type HeaderMessage = etcdserverpb.ResponseHeader;
+const { ResponseHeaderSchema } = etcdserverpb;
 
 const uint64 = fc.oneof(
   fc.constantFrom(0n, 1n, 2n ** 63n, 2n ** 64n - 1n),

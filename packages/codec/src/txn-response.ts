@@ -4,7 +4,7 @@ import { MeasuredSizes } from './measured-sizes.ts';
 import { putResponseSize, writePutResponse } from './put.ts';
 import { rangeResponseSize, writeRangeResponse } from './range.ts';
 import { type ResponseHeader, emptyHeaderPrefix, headerFieldSize, writeHeaderField } from './response-header.ts';
-import type { ResponseOp, TxnResult } from './shapes.ts';
+import type { ResponseOp, TxnResult } from '@tenure/core';
 import { boolFieldSize, delimitedSize, writeBoolField, writeDelimiter } from './wire-write.ts';
 
 const responseTag = 0x1a;

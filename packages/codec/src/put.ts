@@ -1,7 +1,8 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
 import { type ResponseHeader, headerFieldSize, readHeaderRevision, writeHeaderField } from './response-header.ts';
-import type { Mutable, PutRequest, PutResult } from './shapes.ts';
+import type { PutRequest, PutResult } from '@tenure/core';
+import type { Mutable } from './mutable.ts';
 import { WireReader } from './wire-reader.ts';
 import {
   bigIntFieldSize,

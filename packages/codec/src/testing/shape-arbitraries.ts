@@ -13,7 +13,7 @@ import type {
   ResponseOp,
   TxnRequest,
   TxnResult,
-} from '../straight/shapes.ts';
+} from '@tenure/core';
 
 const powers = [7, 14, 21, 28, 31, 32, 35, 42, 49, 53].flatMap((bits) => [2 ** bits - 1, 2 ** bits]);
 const edges = [0, 1, ...powers].filter(Number.isSafeInteger);

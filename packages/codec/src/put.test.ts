@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PutRequestSchema, PutResponseSchema } from '../gen/rpc.gen.ts';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
   refusesExactlyWhatIsInvalid,
-} from '../testing/codec-properties.ts';
-import { headerInBothForms } from '../testing/headers.ts';
-import { putResponseMessage } from '../testing/generated-replies.ts';
-import { putMessage, putShape } from '../testing/generated-requests.ts';
-import { putRequest, putResult } from '../testing/shape-arbitraries.ts';
+} from './testing/codec-properties.ts';
+import { headerInBothForms } from './testing/headers.ts';
+import { putResponseMessage } from './testing/generated-replies.ts';
+import { putMessage, putShape } from './testing/generated-requests.ts';
+import { putRequest, putResult } from './testing/shape-arbitraries.ts';
 import { DecodeError } from './decode-error.ts';
 import { frameHeadroomBytes } from './frame.ts';
 import {
@@ -21,6 +20,9 @@ import {
   putRequestSize,
   writePutRequest,
 } from './put.ts';
+import { etcdserverpb } from '@tenure/protocol';
+
+const { PutRequestSchema, PutResponseSchema } = etcdserverpb;
 
 const codec = { schema: PutRequestSchema, decode: decodePutRequest, shape: putShape };
 

@@ -10,15 +10,8 @@ import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { MeasuredSizes } from './measured-sizes.ts';
 import { emptyPutRequest, putRequestSize, readPutRequest, writePutRequest } from './put.ts';
 import { emptyRangeRequest, rangeRequestSize, readRangeRequest, writeRangeRequest } from './range.ts';
-import type {
-  Compare,
-  DeleteRangeRequest,
-  Mutable,
-  PutRequest,
-  RangeRequest,
-  RequestOp,
-  TxnRequest,
-} from './shapes.ts';
+import type { Compare, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from '@tenure/core';
+import type { Mutable } from './mutable.ts';
 import { maxTxnDepth } from './txn-depth.ts';
 import { WireReader } from './wire-reader.ts';
 import { delimitedSize, writeDelimiter } from './wire-write.ts';

@@ -1,8 +1,8 @@
 import { type DescMessage, type MessageShape, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { expect, inject } from 'vitest';
-import { DecodeError } from '../straight/decode-error.ts';
-import { frameHeadroomBytes } from '../straight/frame.ts';
+import { DecodeError } from '../decode-error.ts';
+import { frameHeadroomBytes } from '../frame.ts';
 import { strictlyValid } from './strict-validity.ts';
 import { damagedSoup, wireSoup } from './wire-soup.ts';
 

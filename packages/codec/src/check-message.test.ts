@@ -1,7 +1,15 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
-import {
+import { strictlyValid } from './testing/strict-validity.ts';
+import { damagedSoup, wireSoup } from './testing/wire-soup.ts';
+import { checkMessage, withNames } from './check-message.ts';
+import { DecodeError } from './decode-error.ts';
+import { decodePutRequest } from './put.ts';
+import { maxTxnDepth } from './txn-depth.ts';
+import { etcdserverpb, tenureLog } from '@tenure/protocol';
+
+const {
   AlarmRequestSchema,
   LeaseGrantRequestSchema,
   MemberListRequestSchema,
@@ -9,14 +17,8 @@ import {
   RangeRequestSchema,
   TxnRequestSchema,
   WatchRequestSchema,
-} from '../gen/rpc.gen.ts';
-import { CheckpointLeasesSchema, RenewLeasesSchema } from '../gen/tenure_log.gen.ts';
-import { strictlyValid } from '../testing/strict-validity.ts';
-import { damagedSoup, wireSoup } from '../testing/wire-soup.ts';
-import { checkMessage, withNames } from './check-message.ts';
-import { DecodeError } from './decode-error.ts';
-import { decodePutRequest } from './put.ts';
-import { maxTxnDepth } from './txn-depth.ts';
+} = etcdserverpb;
+const { CheckpointLeasesSchema, RenewLeasesSchema } = tenureLog;
 
 const runs = { commit: 200, ci: 1_000, soak: 20_000 }[inject('effort')];
 

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { firstExtensionNumber } from '../extensions.ts';
+import { firstExtensionNumber } from '@tenure/protocol';
 import { DecodeError } from './decode-error.ts';
 import { maxTxnDepth } from './txn-depth.ts';
 import { WireReader } from './wire-reader.ts';
