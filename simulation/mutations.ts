@@ -4,7 +4,7 @@ import { ClusterClock } from '../packages/server/src/leadership/cluster-clock.ts
 import { LeaderLeaseTracker } from '../packages/server/src/leadership/leader-lease-tracker.ts';
 import { LeaderTerm } from '../packages/server/src/leadership/leader-term.ts';
 import { Right } from '../packages/server/src/leadership/right.ts';
-import { SharedLeadership } from '../packages/server/src/leadership/shared-leadership.ts';
+import { Leadership } from '../packages/server/src/leadership/leadership.ts';
 import { Cluster, type Omissions } from './cluster.ts';
 
 /** One rule broken on purpose, to see whether the simulation notices. */
@@ -75,7 +75,7 @@ export const mutations: readonly Mutation[] = [
     rule: 'L8',
     foundAt: 694,
     apply: () => {
-      return replaceMethod(SharedLeadership.prototype, 'renew', function renewer(this: SharedLeadership, id) {
+      return replaceMethod(Leadership.prototype, 'renew', function renewer(this: Leadership, id) {
         return this.keeper?.renew(id);
       });
     },

@@ -1,5 +1,5 @@
 import { StateMachine, type Applied, type Command, type CommandResponse, type Entry } from '@tenure/core';
-import type { SharedLeadershipPort } from '../packages/server/src/leadership/shared-leadership.ts';
+import type { LeadershipPort } from '../packages/server/src/leadership/leadership.ts';
 import { PendingProposals, type PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import { ProposalError } from '../packages/server/src/replica/proposal-error.ts';
 import type { NodeClock } from './node-clock.ts';
@@ -47,7 +47,8 @@ const expiryIntervalMs = 250;
  * What the replica of a server does, as far as leadership can see it: it appends in order while it leads, follows while
  * it does not, hands proposals to whoever leads, and reads their outcome from the log.
  */
-export class SimulatedReplica implements SharedLeadershipPort {
+export class SimulatedReplica implements LeadershipPort {
+  readonly isShared = true;
   readonly state = new StateMachine();
   lastAppendBeganMs = 0;
   leading = false;
@@ -80,7 +81,7 @@ export class SimulatedReplica implements SharedLeadershipPort {
     return outcome;
   }
 
-  /** As SharedReplica.proposeHere: appended in this epoch or never. */
+  /** As Replica.proposeHere: appended in this epoch or never. */
   proposeHere(command: Command): Promise<CommandResponse> {
     if (!this.leading) return Promise.reject(new ProposalError('deposed', 'this server does not lead'));
     return new Promise((resolve, reject) => {

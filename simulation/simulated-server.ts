@@ -1,4 +1,4 @@
-import { SharedLeadership } from '../packages/server/src/leadership/shared-leadership.ts';
+import { Leadership } from '../packages/server/src/leadership/leadership.ts';
 import { ForwardingDesk } from '../packages/server/src/peer/forwarding-desk.ts';
 import type { PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
@@ -40,7 +40,7 @@ const lookIntervalMs = 100;
 export class SimulatedServer {
   readonly clock: NodeClock;
   readonly replica: SimulatedReplica;
-  readonly leadership: SharedLeadership;
+  readonly leadership: Leadership;
   readonly leaderId: string;
   readonly #options: SimulatedServerOptions;
   readonly #desk: ForwardingDesk;
@@ -65,7 +65,7 @@ export class SimulatedServer {
       appendOutIgnored: options.appendOutIgnored,
       forward: (proposal) => this.#forward(proposal),
     });
-    this.leadership = new SharedLeadership({
+    this.leadership = new Leadership({
       clock,
       port: () => this.replica,
       metrics: { leaseExpired: () => {}, leaseRenewed: () => {} },
@@ -88,7 +88,7 @@ export class SimulatedServer {
 
   start(): void {
     this.replica.start();
-    if (this.replica.state.epoch === 0) this.leadership.claimFirst();
+    if (this.replica.state.epoch === 0) void this.leadership.claimNow();
     this.#look();
   }
 

@@ -76,13 +76,13 @@ function insideServer(path: string, from: string): string | undefined {
   if (!target.startsWith(root)) return `${from} leaves the package`;
   const part = serverPart(target.slice(root.length));
   if (owner === undefined) return undefined;
-  // A file at the top (server.ts, index.ts) puts the parts together, so no part may import it.
+  // A file at the top (server.ts, serve.ts, index.ts) puts the parts together, so no part may import it.
   if (part === undefined) return topLevelRefusal(owner, target.slice(root.length));
   return serverForbidden[owner]?.includes(part) ? `server/${owner} may not import server/${part}` : undefined;
 }
 
 function topLevelRefusal(owner: string, file: string): string | undefined {
-  return /^(server|index)\.ts$/.test(file)
+  return /^(server|serve|index)\.ts$/.test(file)
     ? `server/${owner} may not import ${file}, which puts the parts together`
     : undefined;
 }

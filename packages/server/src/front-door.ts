@@ -1,3 +1,4 @@
+import type { Cluster } from './cluster.ts';
 import { formatHttpUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { ClusterService } from './grpc/cluster-service.ts';
@@ -12,7 +13,7 @@ import { LeaderRequirement } from './grpc/leader-requirement.ts';
 import { MaintenanceService } from './grpc/maintenance-service.ts';
 import { MembershipService, type MembershipServiceOptions } from './grpc/membership-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
-import { createRoutes, type LeaderOnly } from './grpc/routes.ts';
+import { createRoutes } from './grpc/routes.ts';
 import { statusNamed } from './grpc/status-of.ts';
 import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
 import { defaultTransportLimits } from './grpc/transport/transport-limits.ts';
@@ -21,7 +22,6 @@ import { WatchService } from './grpc/watch/watch-service.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
 import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import type { Logger } from './logging/logger.ts';
-import type { ClusterReach } from './peer/cluster-reach.ts';
 import { connectionsWithin } from './connections-within.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
 
@@ -38,16 +38,9 @@ export interface FrontDoorOptions {
   readonly keeper: () => LeaseKeeper;
   /** The member that leads, as far as this server knows; 0n while nobody does. */
   readonly leaderId: () => bigint;
-  /** Whom this server reaches. Without it, it is the only one, and leads. */
-  readonly reach?: ClusterReach;
-  readonly leaderOnly?: LeaderOnly;
-  /** Whether this server leads, and how it hands the lead on. Without it, it is the only one. */
-  readonly lead?: Pick<MembershipServiceOptions, 'leads' | 'resign'>;
   readonly onHttp: HttpHandler;
-  /** Paths beside etcd's API. */
-  readonly ownRoutes?: ReadonlyMap<string, MethodHandler>;
-  /** The one of them by which other servers link themselves. */
-  readonly peerPath?: string;
+  /** The other servers. Without them, this one is the only one, and leads. */
+  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead'> | undefined;
 }
 
 /** Everything between the sockets and the replica: the services, their routes, and the transport that serves them. */
@@ -69,20 +62,8 @@ const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
 };
 
 export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
-  const {
-    config,
-    log,
-    replica,
-    identity,
-    desk,
-    keeper,
-    leaderId,
-    reach,
-    leaderOnly,
-    lead = onlyServer,
-    onHttp,
-    ownRoutes = new Map(),
-  } = options;
+  const { config, log, replica, identity, desk, keeper, leaderId, onHttp, cluster } = options;
+  const reach = cluster?.reach;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
   const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
@@ -111,19 +92,19 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
         problem: () => reach?.problem,
       }),
       cluster: new ClusterService(replica, identity, isUnreachable),
-      membership: new MembershipService({ replica, identity, isUnreachable, ...lead }),
+      membership: new MembershipService({ replica, identity, isUnreachable, ...(cluster?.lead ?? onlyServer) }),
       health: new HealthService(),
     },
-    leaderOnly,
+    cluster?.leaderOnly,
   );
   const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
   const current = new CurrentReplies(() => replica.linearize());
-  const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...ownRoutes])));
+  const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...(cluster?.routes ?? [])])));
   const limits = {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
     maxConnections: connectionsWithin(defaultTransportLimits.maxConnections),
   };
-  const reserved = options.peerPath === undefined ? {} : { peerPath: options.peerPath };
+  const reserved = cluster === undefined ? {} : { peerPath: cluster.linkPath };
   const transport = createHttp2Transport({ routes, onHttp, log, limits, ...reserved });
   return { transport, watch, routes, quota, rules, requirement };
 }

@@ -6,4 +6,5 @@ export { describeLog } from './operator/log-dump.ts';
 export { restoreSnapshot } from './operator/snapshot-restore.ts';
 export { snapshotOfLog } from './operator/snapshot-save.ts';
 export { snapshotStatus } from './operator/snapshot-status.ts';
-export { type RunningServer, serve, type ServeIo } from './server.ts';
+export { serve, type ServeIo } from './serve.ts';
+export type { RunningServer } from './server.ts';

@@ -14,7 +14,7 @@ import { snapshotOfLog } from './operator/snapshot-save.ts';
 import { decodeCommand } from './replica/command-codec.ts';
 import { recover } from './replica/recovery.ts';
 import { writeSnapshotFile } from './replica/snapshot-file.ts';
-import { serve } from './server.ts';
+import { serve } from './serve.ts';
 
 const pages = ['/health', '/version', '/metrics', '/livez?verbose', '/readyz?verbose', '/v3/kv/range', '/no/page'];
 /** How long a stream that never ends by itself is listened to. */

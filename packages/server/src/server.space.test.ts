@@ -3,7 +3,8 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parseServerConfig } from './config/parse-server-config.ts';
-import { type RunningServer, serve } from './server.ts';
+import { serve } from './serve.ts';
+import type { RunningServer } from './server.ts';
 
 const quotaBytes = 2 * 1024 * 1024;
 /** So that a full server has few revisions: history is compacted by half of them in a second. */

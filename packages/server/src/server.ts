@@ -1,34 +1,34 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
+import type { Cluster } from './cluster.ts';
 import type { ServerConfig } from './config/server-config.ts';
-import { EngineHealth, type EngineState } from './engines/engine-health.ts';
-import { engineTroubles } from './engines/engine-trouble.ts';
-import { openFileEngine } from './engines/file/file-engine.ts';
-import type { LogEngine } from './engines/log-engine.ts';
-import { memoryEngine } from './engines/memory/memory-engine.ts';
-import { openSharedEngine } from './engines/shared-engine.ts';
-import type { Identity } from './grpc/identity.ts';
-import { answered, statusNamed } from './grpc/status-of.ts';
-import type { Transport } from './grpc/transport/http2-transport.ts';
-import type { WatchService } from './grpc/watch/watch-service.ts';
+import type { EngineHealth } from './engines/engine-health.ts';
+import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
+import type { Identity } from './grpc/identity.ts';
+import { leaderOnlyPaths } from './grpc/routes.ts';
+import type { Caller } from './grpc/sliced-work.ts';
+import { answered, statusNamed } from './grpc/status-of.ts';
+import { builtReply } from './grpc/transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { Leadership } from './leadership/leadership.ts';
+import type { LeaderLeaseTracker } from './leadership/leader-lease-tracker.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
-import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import { systemClock } from './leadership/system-clock.ts';
-import { createLogger, type Logger } from './logging/logger.ts';
+import type { Logger } from './logging/logger.ts';
+import { leaderName, memberOfLeader, nameTakenText } from './peer/member-name.ts';
 import { checkCluster } from './replica/check-cluster.ts';
+import type { ClientReason } from './replica/client-reason.ts';
+import { ensureCluster } from './replica/ensure-cluster.ts';
+import { decodeCommand } from './replica/command-codec.ts';
+import { ProposalError } from './replica/proposal-error.ts';
+import { recover, type Recovered } from './replica/recovery.ts';
 import { Replica } from './replica/replica.ts';
 import { Upkeep } from './replica/upkeep.ts';
-import type { SharedServer } from './shared-server.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
-
-export interface ServeIo {
-  readonly stderr: { write(line: string): unknown };
-}
 
 export interface RunningServer {
   /** Where clients reach it, with the ports that were bound. */
@@ -40,74 +40,106 @@ export interface RunningServer {
 }
 
 /** How long streams may take to end when the server closes. */
-const closeGraceMs = 4_000;
-/**
- * What the claim names as the length of the leader's right. Not timed on an engine that only one process can write
- * to.
- */
+const closeGraceMs = 3_500;
+/** How long a leader that stops waits until another can lead. */
+const handOnMs = 500;
+/** As long as etcd lets a request wait for an outcome: 5 s and two election timeouts. */
+const requestTimeoutMs = 7_000;
+/** How long a leader may act for leases by itself after an append of its own. */
 const rightMs = 800;
 
-/**
- * Starts a server and resolves when clients can use it. Rejects with a message for the operator when it can't start.
- */
-export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningServer> {
-  const log = createLogger(config, io.stderr);
-  const server =
-    config.engine === 'file' || config.engine === 'memory'
-      ? new Server(config, log)
-      : await openSharedServer(config, log);
-  try {
-    await server.start();
-  } catch (error) {
-    await server.close();
-    throw error;
-  }
-  return server;
+export interface ServerOptions {
+  readonly config: ServerConfig;
+  /** Closed with the server. */
+  readonly engine: LogEngine;
+  readonly engineHealth: EngineHealth;
+  readonly log: Logger;
 }
 
-/** The composition root: makes the parts, connects them, and takes them down in the opposite order. */
-class Server implements RunningServer {
+/**
+ * The composition root: makes the parts in their order, connects them, and takes them down in the opposite order. A
+ * server alone is a cluster of one, on a log that no other server appends to: it leads as soon as it starts.
+ */
+export class Server implements RunningServer {
   readonly failed: Promise<Error>;
+  /** Says that the server can't go on. */
+  fail: (error: Error) => void = () => {};
   readonly #config: ServerConfig;
+  readonly #engine: LogEngine;
+  readonly #engineHealth: EngineHealth;
   readonly #log: Logger;
-  #fail: (error: Error) => void = () => {};
-  #engine: LogEngine | undefined;
-  #replica: Replica | undefined;
-  #leadership: Leadership | undefined;
-  #metrics: ServerMetrics | undefined;
-  #watch: WatchService | undefined;
-  #transport: Transport | undefined;
+  readonly #run = randomBytes(4).readUInt32BE();
+  readonly #identity: Identity;
+  readonly #leaderId: string;
+  readonly #metrics: ServerMetrics;
+  readonly #replica: Replica;
+  readonly #leadership: Leadership;
+  /** Only where other servers share the log. */
+  readonly #cluster: Cluster | undefined;
+  readonly #door: FrontDoor;
   #upkeep: Upkeep | undefined;
   #closing: Promise<void> | undefined;
+  #isRegistered = false;
   #urls: readonly string[] = [];
 
-  constructor(config: ServerConfig, log: Logger) {
+  /** Reads the log. Rejects, with the engine closed, when it cannot be trusted or is that of another cluster. */
+  static async open(options: ServerOptions): Promise<Server> {
+    const { config, engine } = options;
+    try {
+      if (config.clusterId === undefined) await ensureCluster(engine);
+      else if ((await engine.tail()).index === 0) checkCluster(config.clusterId, 0n);
+      const recovered = await recover(engine, decodeCommand);
+      checkCluster(config.clusterId, recovered.state.clusterId);
+      // Loaded here: a server alone needs nothing of what servers say to each other.
+      const ClusterType = engine.isShared ? (await import('./cluster.ts')).Cluster : undefined;
+      return new Server(options, recovered, ClusterType);
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: ServerOptions, recovered: Recovered, ClusterType: typeof Cluster | undefined) {
+    const { config, engine, engineHealth, log } = options;
     this.#config = config;
+    this.#engine = engine;
+    this.#engineHealth = engineHealth;
     this.#log = log;
-    this.failed = new Promise((resolve) => (this.#fail = resolve));
+    this.failed = new Promise((resolve) => (this.fail = resolve));
+    this.#identity = this.#identify(recovered.state);
+    this.#leaderId = leaderName(this.#identity.memberId, this.#run);
+    const source = this.#metricSource();
+    this.#metrics = new ServerMetrics({ version: tenureVersion, quotaBytes: config.quotaBackendBytes, source });
+    this.#replica = this.#createReplica(recovered);
+    this.#leadership = this.#createLeadership();
+    this.#cluster = ClusterType === undefined ? undefined : this.#createCluster(ClusterType);
+    this.#door = this.#createDoor();
   }
 
   get urls(): readonly string[] {
     return this.#urls;
   }
 
+  /** Whether this server leads now. */
+  get leads(): boolean {
+    return this.#replica.leading;
+  }
+
+  get state(): StateMachine {
+    return this.#replica.state;
+  }
+
   async start(): Promise<void> {
-    const { replica, leadership } = await this.#recover();
-    checkCluster(this.#config.clusterId, replica.state.clusterId);
-    if (replica.state.clusterId === 0n) {
-      const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
-      await replica.propose({ kind: 'createCluster', clusterId, secret: randomBytes(32).toString('base64url') });
-    }
-    const { built } = await leadership.claim();
-    built.catch(this.#fail);
-    // No other server reads this log, so none is left behind by a command that it does not know.
-    if (!replica.state.hasTxnLimits) await replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
-    const identity = this.#identity(replica);
-    const door = this.#openFrontDoor(replica, leadership, identity);
-    this.#transport = door.transport;
-    this.#urls = await listenAt(this.#transport, this.#config);
-    await this.#register(replica, identity.memberId);
-    this.#upkeep = this.#keepUp(replica, door, identity.memberId);
+    this.#replica.start();
+    const { isShared, state } = this.#replica;
+    if (!isShared) await this.#leadAlone();
+    this.#urls = await listenAt(this.#door.transport, this.#config);
+    if (isShared && state.leader === '') void this.#leadership.claimNow();
+    this.#cluster?.look();
+    // A name that is taken is told by the leader while the registration waits in vain.
+    await Promise.race([this.#register(), this.failed.then((error) => Promise.reject(error))]);
+    this.#isRegistered = true;
+    this.#upkeep = this.#keepUp();
   }
 
   close(): Promise<void> {
@@ -117,160 +149,232 @@ class Server implements RunningServer {
 
   async #close(): Promise<void> {
     this.#upkeep?.stop();
-    this.#watch?.close(statusNamed('Stopped'));
-    const shut = this.#transport?.close({ graceMs: closeGraceMs });
-    // No renewal is read from here on, however long some calls still take: so no lease may expire either.
-    this.#leadership?.stop(new Error('the server is stopping'));
-    await shut;
-    await this.#replica?.stop();
-    this.#metrics?.close();
-    await this.#engine?.close();
+    // No renewal is answered from here on, however long some calls still take: so no lease may expire either.
+    await this.#handOn();
+    this.#cluster?.stopServing();
+    this.#door.watch.close(statusNamed('Stopped'));
+    await this.#door.transport.close({ graceMs: closeGraceMs });
+    // Until here what clients still wait for may be answered by the leader.
+    this.#cluster?.stop();
+    this.#leadership.stop(new Error('the server is stopping'));
+    await this.#replica.stop();
+    this.#metrics.close();
+    await this.#engine.close();
   }
 
-  async #recover(): Promise<{ replica: Replica; leadership: Leadership }> {
-    const config = this.#config;
-    this.#engine = await openEngine(config, this.#log, this.#fail);
-    const metrics = new ServerMetrics({
-      version: tenureVersion,
-      quotaBytes: config.quotaBackendBytes,
-      source: this.#metricSource(),
-    });
-    this.#metrics = metrics;
-    const replica = await Replica.open({
-      engine: this.#engine,
-      snapshots: { entries: config.snapshotCount, bytes: config.snapshotLogBytes },
-      metrics,
-      monotonicMs: () => systemClock.monotonicMs(),
-      stampMs: () => this.#leadership?.stampMs() ?? 0,
-      onApplied: (entry, applied, beganMs) => this.#onApplied(entry, applied, beganMs),
-      onSnapshotPutOff: (reason) =>
-        this.#log.warn({ err: reason }, 'no snapshot was written, so the log goes on growing'),
-      onFailed: (error) => this.#fail(error),
-    });
-    this.#replica = replica;
-    const leadership = new Leadership({
-      clock: systemClock,
-      state: () => replica.state,
-      port: replica,
-      metrics,
-      leaderId: randomUUID(),
-      heartbeatIntervalMs: config.heartbeatIntervalMs,
-      rightMs,
-    });
-    this.#leadership = leadership;
-    return { replica, leadership };
+  /**
+   * Before a leader shuts its door, it ceases to act for leases, whose holders would not reach it, and names another
+   * that may lead at once.
+   */
+  async #handOn(): Promise<void> {
+    // However that comes out, this server does not lead any more.
+    const left = this.#leadership.leave(this.#cluster?.bestSuccessor).catch(() => undefined);
+    await Promise.race([left, delay(handOnMs, undefined, { ref: false })]);
   }
 
-  /** Runs inside apply, before the entry's proposals are answered: leases first, then who watches. */
-  #onApplied(entry: Entry, applied: Applied, beganMs: number): void {
-    const leadership = this.#leadership;
-    if (entry.commands[0]?.kind === 'claim') leadership?.claimed();
-    if (applied.leaseChanges.length > 0) {
-      leadership?.keeper.applied(applied.leaseChanges);
-      this.#metrics?.leasesChanged(applied.leaseChanges);
-    }
-    if (applied.lastRevision >= applied.firstRevision) this.#watch?.revisionAdvanced(beganMs);
+  /** No other server appends to this log: this one leads from its start, and no command is unknown to another. */
+  async #leadAlone(): Promise<void> {
+    await this.#leadership.claimNow();
+    if (!this.leads) throw await this.failed;
+    if (!this.state.hasTxnLimits) await this.#replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
   }
 
-  #identity(replica: Replica): Identity {
-    const { clusterId, members } = replica.state;
+  #identify({ clusterId, members }: StateMachine): Identity {
     const known = members.find(({ name }) => name === this.#config.name);
     const memberId = known?.id ?? randomBytes(8).readBigUInt64BE() | 1n;
     return { clusterId, memberId, headerPrefix: responseHeaderPrefix(clusterId, memberId) };
   }
 
-  #openFrontDoor(replica: Replica, leadership: Leadership, identity: Identity): FrontDoor {
-    const { state } = replica;
-    const onHttp = createHttpHandler({
-      health: {
-        alarms: () => state.alarms.map(({ alarm }) => alarm),
-        hasLeader: () => true,
-        problem: () => undefined,
-        // Reads come from memory; what can be wrong is the log, and then an append does not come back.
-        read: async ({ serializable }) => (serializable ? undefined : answered(replica.appendReturned())),
+  #createReplica(recovered: Recovered): Replica {
+    const { reads, snapshotCount: entries, snapshotLogBytes: bytes } = this.#config;
+    return new Replica(recovered, {
+      engine: this.#engine,
+      metrics: this.#metrics,
+      snapshots: { entries, bytes },
+      run: this.#run,
+      requestTimeoutMs,
+      monotonicMs: () => systemClock.monotonicMs(),
+      stampMs: () => this.#leadership.stampMs(),
+      mayReadByLease: () => reads === 'lease' && this.#leadership.mayRead(),
+      problem: () => this.#problem(),
+      mayAppend: () => this.#leadership.mayAppend(),
+      onAppended: () => this.#leadership.appended(),
+      onApplied: (entry, applied, beganMs) => this.#onApplied(entry, applied, beganMs),
+      onLoaded: (position) => this.#onLoaded(position),
+      slowestFollower: () => this.#cluster?.slowestFollower ?? Infinity,
+      onSnapshotPutOff: (reason) => {
+        this.#log.warn({ err: reason }, 'no snapshot was written, so the log goes on growing');
       },
-      metrics: this.#metrics as ServerMetrics,
-      log: this.#log,
-      versions: { etcd: etcdVersion, tenure: tenureVersion },
+      onDeposed: () => {
+        this.#leadership.deposed();
+        this.#cluster?.deposed();
+      },
+      onAppendFailed: (error) => this.#engineHealth.appendFailed(error),
+      onFailed: (error) => this.fail(error),
     });
-    const desk: LeaseDesk = { renew: (id) => leadership.keeper.renew(id), revision: () => state.currentRevision };
-    const keeper = (): LeaseKeeper => leadership.keeper;
-    const leaderId = (): bigint => identity.memberId;
-    const parts = { config: this.#config, log: this.#log, replica, identity, desk, keeper, leaderId, onHttp };
-    const door = openFrontDoor(parts);
-    this.#watch = door.watch;
-    return door;
   }
 
-  /** Makes this member known, or its new addresses; the log says nothing when nothing changed. */
-  async #register(replica: Replica, id: bigint): Promise<void> {
-    const { name, advertiseClientUrls } = this.#config;
-    const clientUrls = advertiseClientUrls.length > 0 ? advertiseClientUrls : this.#urls;
-    const known = replica.state.members.find((member) => member.id === id);
-    if (known !== undefined && known.clientUrls.join() === clientUrls.join()) return;
-    await replica.propose({ kind: 'registerMember', id, name, clientUrls });
+  #createLeadership(): Leadership {
+    const { heartbeatIntervalMs, electionTimeoutMs } = this.#config;
+    const replica = this.#replica;
+    return new Leadership({
+      clock: systemClock,
+      port: () => replica,
+      metrics: this.#metrics,
+      memberId: this.#identity.memberId,
+      leaderId: this.#leaderId,
+      heartbeatIntervalMs,
+      electionTimeoutMs: replica.isShared ? electionTimeoutMs : Infinity,
+      rightMs,
+      random: () => Math.random(),
+      onChange: (leads) => {
+        if (!replica.isShared) return;
+        this.#log.info({ leads, epoch: replica.state.epoch }, leads ? 'leads' : 'follows');
+        if (leads) this.#cluster?.desk.leads();
+      },
+      onFailed: (error) => this.fail(error),
+    });
   }
 
-  #keepUp(replica: Replica, door: FrontDoor, memberId: bigint): Upkeep {
+  #createCluster(ClusterType: typeof Cluster): Cluster {
+    return new ClusterType({
+      replica: this.#replica,
+      leadership: this.#leadership,
+      identity: this.#identity,
+      run: this.#run,
+      leaderId: this.#leaderId,
+      electionTimeoutMs: this.#config.electionTimeoutMs,
+      requestTimeoutMs,
+      engineProblem: () => this.#engineHealth.problem,
+      lookNow: (acknowledged) => this.#engine.lookNow?.(acknowledged),
+      check: (command, payloadBytes) => this.#door.rules.check(command, payloadBytes),
+      answer: (path, request, caller) => answerLocally(this.#door, path, request, caller),
+      onLost: () => this.#door.requirement.lost(),
+      warn: (message) => this.#log.warn({}, message),
+      onFailed: (error) => this.fail(error),
+    });
+  }
+
+  #createDoor(): FrontDoor {
+    const cluster = this.#cluster;
+    const leadership = this.#leadership;
+    const replica = this.#replica;
+    const alone: LeaseDesk = {
+      renew: (id) => leadership.renew(id) ?? Promise.reject(statusNamed('Stopped')),
+      revision: () => replica.state.currentRevision,
+    };
+    return openFrontDoor({
+      config: this.#config,
+      log: this.#log,
+      replica,
+      identity: this.#identity,
+      desk: cluster?.desk ?? alone,
+      keeper: () => {
+        const { keeper } = leadership;
+        if (keeper === undefined) throw statusNamed('NoLeader');
+        return keeper;
+      },
+      cluster,
+      leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
+      onHttp: createHttpHandler({
+        health: {
+          alarms: () => replica.state.alarms.map(({ alarm }) => alarm),
+          hasLeader: () => cluster?.reach.hasLeader ?? true,
+          problem: () => this.#problem(),
+          // Where reads come from memory, what can be wrong is the log, and then an append does not come back.
+          read: async ({ serializable }) => (serializable ? undefined : answered(replica.logAnswers())),
+        },
+        metrics: this.#metrics,
+        log: this.#log,
+        versions: { etcd: etcdVersion, tenure: tenureVersion },
+      }),
+    });
+  }
+
+  /** Each server watches the history, and the one that leads compacts it. */
+  #keepUp(): Upkeep {
     const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#config;
+    const replica = this.#replica;
     return new Upkeep({
       policy,
       quotaBytes,
-      memberId,
+      memberId: this.#identity.memberId,
       state: () => replica.state,
-      oldestWatched: () => door.watch.oldestWanted,
-      isRaisedHere: () => door.quota.hasRaised(),
-      // There is nobody else: what stands in the name of another is left from a log that was shared, or raised by hand.
-      speaksFor: () => false,
-      leads: () => true,
+      oldestWatched: () => this.#door.watch.oldestWanted,
+      isRaisedHere: () => this.#door.quota.hasRaised(),
+      speaksFor: (id) => replica.leading && (this.#cluster?.reach.isUnreachable(id) ?? false),
+      leads: () => replica.leading,
       propose: (command) => replica.propose(command),
       onCompacted: (revision, outcome) => this.#log.info({ revision, outcome }, 'compacted the history by itself'),
     });
   }
 
+  #problem(): ClientReason | undefined {
+    return this.#cluster?.reach.problem;
+  }
+
+  /** Runs inside apply, before the entry's proposals are answered: leases first, then who watches. */
+  #onApplied(entry: Entry, applied: Applied, beganMs: number): void {
+    this.#engineHealth.entryTaken();
+    this.#leadership.applied(entry, applied);
+    if (applied.leaseChanges.length > 0) this.#metrics.leasesChanged(applied.leaseChanges);
+    if (applied.lastRevision >= applied.firstRevision) this.#door.watch.revisionAdvanced(beganMs);
+    this.#cluster?.applied(entry);
+    const { commands } = entry;
+    if (commands[0]?.kind === 'claim' || commands.some(({ kind }) => kind === 'removeMember')) this.#registerAnew();
+  }
+
+  /** Nobody would find a leader that is no member: one that was removed while it runs registers anew. */
+  #registerAnew(): void {
+    if (!this.#isRegistered || !this.leads) return;
+    this.#register().catch((error: unknown) => {
+      // Without an outcome the next leader is as well known as this one was; a name that is taken is another's.
+      if (error instanceof Error && !(error instanceof ProposalError)) this.fail(error);
+    });
+  }
+
+  /** Watches go on in the history that the snapshot holds; those that need what it does not hold end as compacted. */
+  #onLoaded({ index }: Position): void {
+    this.#log.warn({ index }, 'this server lagged behind the log and goes on behind a snapshot');
+    this.#leadership.loaded();
+    this.#door.watch.revisionAdvanced();
+    this.#cluster?.look();
+  }
+
+  /** Makes this member known, or its new addresses; the log says nothing when nothing changed. */
+  async #register(): Promise<void> {
+    const { memberId: id } = this.#identity;
+    const { name, advertiseClientUrls } = this.#config;
+    const clientUrls = advertiseClientUrls.length > 0 ? advertiseClientUrls : this.#urls;
+    const known = this.state.members.find((member) => member.id === id);
+    if (known !== undefined && known.clientUrls.join() === clientUrls.join()) return;
+    const response = await this.#replica.propose({ kind: 'registerMember', id, name, clientUrls });
+    // Another server that was started at the same moment under this name has registered it first.
+    if (response.kind === 'error') throw new Error(nameTakenText);
+  }
+
   #metricSource(): MetricSource {
-    const state = (): StateMachine | undefined => this.#replica?.state;
+    const tracker = (): LeaderLeaseTracker | undefined => this.#leadership.tracked?.tracker;
     return {
-      leasesLive: () => this.#leadership?.keeper.tracker.liveCount ?? 0,
-      leasesDated: () => {
-        const tracker = this.#leadership?.keeper.tracker;
-        return tracker === undefined ? 0 : tracker.size - tracker.liveCount;
-      },
-      watchers: () => this.#watch?.counts.watchers ?? 0,
-      watchStreams: () => this.#watch?.counts.streams ?? 0,
-      keys: () => state()?.keyCount ?? 0,
-      revision: () => state()?.currentRevision ?? 0,
-      compactRevision: () => state()?.compactRevision ?? 0,
-      stateBytes: () => state()?.sizeBytes ?? 0,
-      logBytes: () => this.#engine?.sizeBytes() ?? 0,
-      appliedIndex: () => state()?.appliedIndex ?? 0,
-      isLeader: () => this.#leadership !== undefined,
+      leasesLive: () => tracker()?.liveCount ?? 0,
+      leasesDated: () => (tracker()?.size ?? 0) - (tracker()?.liveCount ?? 0),
+      watchers: () => this.#door.watch.counts.watchers,
+      watchStreams: () => this.#door.watch.counts.streams,
+      keys: () => this.state.keyCount,
+      revision: () => this.state.currentRevision,
+      compactRevision: () => this.state.compactRevision,
+      stateBytes: () => this.state.sizeBytes,
+      logBytes: () => this.#engine.sizeBytes(),
+      appliedIndex: () => this.state.appliedIndex,
+      isLeader: () => this.leads,
     };
   }
 }
 
-async function openSharedServer(config: ServerConfig, log: Logger): Promise<SharedServer> {
-  const { engine: url, engineSchema: schema, engineDedicated: dedicated } = config;
-  const tls = { cacert: config.engineCacert, cert: config.engineCert, key: config.engineKey };
-  const onNotice = (notice: string): void => log.warn({ notice }, 'what keeps the log needs a look');
-  const { engineUser: user, enginePassword: password, enginePasswordFile: passwordFile } = config;
-  const login = { user, password, passwordFile };
-  const health = new EngineHealth({
-    onChange: (state) => {
-      if (state.reachable) log.info({}, 'the database answers again');
-      else log.warn({ reason: state.reason }, engineTroubles[state.trouble]);
-    },
-    onAppendTrouble: (trouble, reason) => log.error({ reason }, `the log takes no entries: ${engineTroubles[trouble]}`),
-  });
-  const onState = (state: EngineState): void => health.told(state);
-  // Loaded here: a server alone needs nothing of what servers say to each other.
-  const { SharedServer } = await import('./shared-server.ts');
-  const engine = await openSharedEngine({ url, schema, dedicated, tls, login, onNotice, onState });
-  return new SharedServer(config, engine, health, log);
-}
-
-async function openEngine(config: ServerConfig, log: Logger, onLockLost: (error: Error) => void): Promise<LogEngine> {
-  if (config.engine === 'memory') return memoryEngine();
-  const onNotice = (notice: string): void => log.warn({ notice }, 'the log was mended');
-  return openFileEngine({ folder: config.dataDir, onNotice, onLockLost });
+/** Runs a call that a follower has passed on through the same handler that answers clients here. */
+async function answerLocally(door: FrontDoor, path: string, request: Buffer, by: Caller): Promise<Buffer> {
+  const handler = leaderOnlyPaths.has(path) ? door.routes.get(path) : undefined;
+  if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
+  const call = { path, metadata: {}, deadlineMs: Infinity, connection: by.connection, signal: by.signal };
+  return builtReply(await handler.handle(request, call));
 }

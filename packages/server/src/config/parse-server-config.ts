@@ -101,7 +101,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
   return Object.freeze(config);
 }
 
-/** Half of the time for which a leader may act after an append (`shared-server.ts`), so that one may be late. */
+/** Half of the time for which a leader may act after an append (`server.ts`), so that one may be late. */
 const sharedHeartbeatMaxMs = 400;
 
 /** Whoever gives these to another engine may believe that they mean something there. */

@@ -31,6 +31,12 @@ export interface LogEngine {
   readonly name: string;
 
   /**
+   * Whether other servers may append to this log. If not, whoever has it open leads, for as long as it is open: nothing
+   * has to be followed, no other leader has to be waited for, and what was acknowledged has been applied here.
+   */
+  readonly isShared: boolean;
+
+  /**
    * Appends all of `batch` directly behind `after`, or nothing, also across a crash. Resolves with the new end of the
    * log, and then the batch is durable. One append at a time: the caller awaits one before it begins the next, and an
    * append that is begun while another is out breaks an invariant. An empty batch writes nothing, but its condition

@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts';
 
 export interface ElectionOptions {
   readonly clock: Clock;
+  /** Infinity: this server claims only when it is told to. */
   readonly electionTimeoutMs: number;
   /** Of the claim that stands; 0 before the first. */
   readonly rightMs: () => number;
@@ -69,6 +70,7 @@ export class Election {
     if (this.#stopped) return;
     const { clock, engaged, claim, random } = this.#options;
     const timeoutMs = this.#timeoutMs() * (1 + jitterPart * this.#jitter);
+    if (timeoutMs === Infinity) return;
     const leftMs = this.#waitsFromMs + timeoutMs - clock.monotonicMs();
     if (leftMs <= 0) {
       this.#waitsFromMs = clock.monotonicMs();

@@ -25,6 +25,7 @@ function lead(): { clock: VirtualClock; term: LeaderTerm; lapses: number[]; bega
     metrics: { leaseExpired: () => {}, leaseRenewed: () => {} },
     propose: () => Promise.reject(new Error('nothing is due')),
     heartbeat: () => Promise.resolve(),
+    wantsHeartbeat: () => true,
     lastAppendBeganMs: () => 0,
     lapsed: () => lapses.push(clock.monotonicMs()),
   });

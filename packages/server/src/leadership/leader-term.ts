@@ -18,13 +18,14 @@ export interface LeaderTermOptions {
   readonly propose: (command: Command) => Promise<CommandResponse>;
   /** An append that begins after the call comes back; an empty entry if there is nothing to append. */
   readonly heartbeat: () => Promise<void>;
+  readonly wantsHeartbeat: () => boolean;
   readonly lastAppendBeganMs: () => number;
   /** The right has lapsed: the epoch must be given up. Called once. */
   readonly lapsed: () => void;
 }
 
 /**
- * One epoch in which this server leads on a log that others can append to: its right, its leases, its heartbeats. A
+ * One epoch in which this server leads: its right, its leases, its heartbeats. A
  * right that has lapsed is not resumed: the tracker is dropped, and the next epoch begins with a new one.
  */
 export class LeaderTerm {
@@ -97,11 +98,11 @@ export class LeaderTerm {
 
   #beat(): void {
     if (!this.mayAct()) return;
-    const { clock, heartbeatIntervalMs, lastAppendBeganMs, heartbeat } = this.#options;
+    const { clock, heartbeatIntervalMs, lastAppendBeganMs, heartbeat, wantsHeartbeat } = this.#options;
     let delayMs = heartbeatIntervalMs - (clock.monotonicMs() - lastAppendBeganMs());
     if (delayMs <= 0) {
       delayMs = heartbeatIntervalMs;
-      heartbeat().catch(() => undefined);
+      if (wantsHeartbeat()) heartbeat().catch(() => undefined);
     }
     this.#cancelHeartbeat = clock.after(Math.ceil(delayMs), () => this.#beat());
   }

@@ -20,7 +20,7 @@ describe('leases on the server that leads', () => {
     world.commands.length = 0;
     for (let turn = 0; turn < 30; turn += 1) {
       await world.clock.advance(1_000);
-      for (let id = 1n; id <= 50n; id += 1n) expect(world.leadership.keeper.renew(id)).toBe(3_000);
+      for (let id = 1n; id <= 50n; id += 1n) expect(world.keeper.renew(id)).toBe(3_000);
     }
     expect(new Set(world.commands)).toEqual(new Set(['heartbeat']));
     expect(world.ends).toEqual([]);
@@ -55,11 +55,11 @@ describe('leases on the server that leads', () => {
     const world = await LeaseWorld.create();
     world.appendMs = 20;
     await world.grant(9n, 600);
-    while (world.leadership.keeper.tracker.get(9n)?.state !== 'expiring') await world.clock.advance(1);
-    const renewal = world.leadership.keeper.renew(9n);
+    while (world.keeper.tracker.get(9n)?.state !== 'expiring') await world.clock.advance(1);
+    const renewal = world.keeper.renew(9n);
     expect(renewal).toBeInstanceOf(Promise);
     expect(await world.run(async () => renewal)).toBe(0);
-    expect(world.leadership.keeper.renew(9n)).toBe(0);
+    expect(world.keeper.renew(9n)).toBe(0);
   });
 
   it('lose nothing by a stall of the event loop: what waits in the sockets is read first (rule 8)', async () => {
@@ -70,7 +70,7 @@ describe('leases on the server that leads', () => {
     await world.clock.advance(300);
     // Three seconds pass in which the renewal has arrived but nobody reads; then Node runs the late timer first.
     let answer: number | Promise<number> = 0;
-    await world.clock.stall(3_000, () => (answer = world.leadership.keeper.renew(4n)));
+    await world.clock.stall(3_000, () => (answer = world.keeper.renew(4n)));
     expect(await world.run(async () => answer)).toBe(1_000);
     await world.clock.advance(800);
     expect(world.ends).toEqual([]);
@@ -95,7 +95,7 @@ describe('a stall of the event loop (rule 8)', () => {
     expect(await world.renew(2n)).toBe(1_000);
     await world.clock.advance(995);
     let answer: number | Promise<number> = 0;
-    await world.clock.stall(90, () => (answer = world.leadership.keeper.renew(2n)));
+    await world.clock.stall(90, () => (answer = world.keeper.renew(2n)));
     expect(await world.run(async () => answer)).toBe(1_000);
   });
 
@@ -121,7 +121,7 @@ describe('a stall of the event loop (rule 8)', () => {
     await world.clock.advance(dueMs - 1 - world.nowMs);
     // The deadline of the first wakes the keeper; the one of the second passes while it reads the sockets.
     await world.clock.stall(1, () => void world.clock.stall(80));
-    expect(world.leadership.keeper.tracker.get(4n)?.state).toBe('expiring');
+    expect(world.keeper.tracker.get(4n)?.state).toBe('expiring');
     expect(await world.renew(5n)).toBe(1_020);
     expect(endOf(world, 4n)).toBeDefined();
     expect(endOf(world, 5n)).toBeUndefined();
@@ -135,9 +135,9 @@ describe('a stall of the event loop in the middle of a decision (rule 8)', () =>
     await world.grant(1n, 1_000);
     await world.grant(2n, 1_200);
     // The first of them is being dated, and the append is out, when the event loop stops.
-    while (world.leadership.keeper.tracker.get(1n)?.state !== 'dating') await world.clock.advance(1);
+    while (world.keeper.tracker.get(1n)?.state !== 'dating') await world.clock.advance(1);
     const answers: (number | Promise<number>)[] = [];
-    await world.clock.stall(3_000, () => answers.push(...[1n, 2n].map((id) => world.leadership.keeper.renew(id))));
+    await world.clock.stall(3_000, () => answers.push(...[1n, 2n].map((id) => world.keeper.renew(id))));
     expect(await world.run(() => Promise.all(answers.map(async (answer) => answer)))).toEqual([1_000, 1_200]);
     await world.clock.advance(900);
     expect(world.ends).toEqual([]);
@@ -149,7 +149,7 @@ describe('a stall of the event loop in the middle of a decision (rule 8)', () =>
     await world.clock.advance(500);
     await world.clock.stall(3_000);
     let answer: number | Promise<number> = 0;
-    await world.clock.stall(3_000, () => (answer = world.leadership.keeper.renew(1n)));
+    await world.clock.stall(3_000, () => (answer = world.keeper.renew(1n)));
     expect(await world.run(async () => answer)).toBe(1_000);
   });
 });
@@ -204,7 +204,7 @@ describe('leases across restarts of the only server (rule 7)', () => {
     await world.grant(1n, 2_000);
     await world.clock.advance(100);
     await world.restart(3_600_000);
-    const remainingMs = world.leadership.keeper.remainingMs(1n);
+    const remainingMs = world.keeper.remainingMs(1n);
     expect(remainingMs).toBeGreaterThan(1_500);
     expect(remainingMs).toBeLessThanOrEqual(2_000 + 210);
   });
@@ -279,7 +279,7 @@ describe('any history of grants, renewals, restarts, stalls and refusals', () =>
         await world.clock.advance(30_000);
         checkEnds();
         expect([...held.keys()]).toEqual([]);
-        expect(world.leadership.keeper.tracker.size).toBe(0);
+        expect(world.keeper.tracker.size).toBe(0);
       }),
       { numRuns: { commit: 60, ci: 300, soak: 10_000 }[inject('effort')] },
     );

@@ -5,7 +5,8 @@ import type { Clock } from './clock.ts';
  * own that came back, and was applied, with its epoch still standing. It ends when either clock has moved by that
  * much: a suspended machine, whose monotonic clock may have stood still, has no right when it wakes (design, section
  * 5). A pause that neither clock counts goes unseen here; then the log refuses what this leader appends, and only its
- * answers from memory can be wrong (docs/decisions/025).
+ * answers from memory can be wrong (docs/decisions/025). A right without an end is that of a leader whose log nobody
+ * else appends to: it holds the folder, and the hold ends with the process.
  */
 export class Right {
   readonly #clock: Clock;
@@ -27,6 +28,7 @@ export class Right {
   }
 
   holds(): boolean {
+    if (this.#rightMs === Infinity) return true;
     const passedMs = this.#clock.monotonicMs() - this.#fromMonotonicMs;
     const wallPassedMs = Math.abs(this.#clock.wallMs() - this.#fromWallMs);
     return passedMs < this.#rightMs && wallPassedMs < this.#rightMs;

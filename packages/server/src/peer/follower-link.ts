@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
 import { errorCatalogue, peerpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed } from '@tenure/codec';
-import type { SharedReplica } from '../replica/shared-replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import { statusNamed, streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
@@ -27,7 +27,7 @@ export interface LeaderView {
 }
 
 export interface FollowerLinkOptions {
-  readonly replica: SharedReplica;
+  readonly replica: Replica;
   /** This server's name in the claims that it makes. */
   readonly leaderId: string;
   readonly renew: (id: bigint) => number | Promise<number> | undefined;

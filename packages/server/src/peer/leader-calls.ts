@@ -6,7 +6,7 @@ import { ProposalError } from '../replica/proposal-error.ts';
 export interface LeaderCallsOptions {
   readonly replica: {
     readonly leading: boolean;
-    /** See SharedReplica.barrier. */
+    /** See Replica.barrier. */
     barrier(): Promise<void>;
   };
   /** The way to the leader, while there is one. */

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { SharedReplica } from '../replica/shared-replica.ts';
-import { hostAndPort, LeaderFinder, leaderName, memberOfLeader } from './leader-finder.ts';
+import type { Replica } from '../replica/replica.ts';
+import { hostAndPort, LeaderFinder } from './leader-finder.ts';
+import { leaderName, memberOfLeader } from './member-name.ts';
 import { LeadingServer } from './testing/leading-server.ts';
 
 test('a follower dials the port that the leader has registered, the port 80 too', () => {
@@ -31,7 +32,7 @@ test('a leader that has registered nonsense is complained of once, and reached a
     pair.propose({ kind: 'registerMember', id: 1n, name: 'm1', clientUrls });
   await register(['not a url', 'x'.repeat(100_000)]);
   const finder = new LeaderFinder({
-    replica: { state: pair.state, position: pair.position, linked: () => undefined } as unknown as SharedReplica,
+    replica: { state: pair.state, position: pair.position, linked: () => undefined } as unknown as Replica,
     memberId: 2n,
     run: 5,
     leaderId: leaderName(2n, 5),

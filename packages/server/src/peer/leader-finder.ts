@@ -3,13 +3,14 @@ import type { Member } from '@tenure/core';
 import { parseMemberUrl } from '../config/member-address.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import { type ClientReason, clientReasons } from '../replica/client-reason.ts';
-import type { SharedReplica } from '../replica/shared-replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import { GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { LeaderView } from './follower-link.ts';
 import { LeaderConnection } from './leader-connection.ts';
+import { memberOfLeader } from './member-name.ts';
 
 export interface LeaderFinderOptions {
-  readonly replica: SharedReplica;
+  readonly replica: Replica;
   readonly memberId: bigint;
   readonly run: number;
   /** This server's name in the claims that it makes. */
@@ -39,17 +40,6 @@ const maxShownChars = 100;
 
 function quoted(urls: readonly string[]): string {
   return urls.map((url) => JSON.stringify(url.slice(0, maxShownChars))).join(', ');
-}
-
-/** How a leader is named in its claim: its member, and the run of its process. */
-export function leaderName(memberId: bigint, run: number): string {
-  return `${memberId.toString(16)}/${run.toString(16)}`;
-}
-
-/** The member that a claim names; undefined for a claim of an engine without members. */
-export function memberOfLeader(leader: string): bigint | undefined {
-  const hex = /^([0-9a-f]{1,16})\/[0-9a-f]+$/.exec(leader)?.[1];
-  return hex === undefined ? undefined : BigInt(`0x${hex}`);
 }
 
 /**

@@ -1,14 +1,14 @@
 import { defaultTxnLimits } from '@tenure/core';
 import { txnLimitsKind } from '../replica/command-codec.ts';
-import type { SharedReplica } from '../replica/shared-replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
 import { FollowerLink, notLeader, type FollowerLinkOptions, type LeaderView } from './follower-link.ts';
-import { nameTakenText } from './name-taken-text.ts';
+import { nameTakenText } from './member-name.ts';
 
 export interface PeerServiceOptions {
-  readonly replica: SharedReplica;
+  readonly replica: Replica;
   readonly memberId: () => bigint;
   /** This server's name in the claims that it makes. */
   readonly leaderId: string;

@@ -6,8 +6,8 @@ import { decodeEntry, type EncodedCommand, type EntryHeaders, type Origin } from
 export interface ApplierOptions {
   readonly state: StateMachine;
   readonly position: Position;
-  /** Called after each entry, before anybody who waits for it is answered. */
-  readonly onApplied: (entry: Entry, applied: Applied) => void;
+  /** Called after each entry, whose apply began then, before anybody who waits for it is answered. */
+  readonly onApplied: (entry: Entry, applied: Applied, beganMs: number) => void;
   /** Whether a client of this server waits for what the command with this origin answers. */
   readonly isAwaited: (origin: Origin) => boolean;
   /** One command with an origin was applied. */
@@ -67,7 +67,7 @@ export class Applier {
       return origin === undefined || isAwaited(origin);
     });
     this.#position = position;
-    onApplied(entry, applied);
+    onApplied(entry, applied, beganMs);
     for (let at = 0; at < encoded.length; at += 1) {
       const origin = encoded[at]?.origin;
       if (origin !== undefined) onOutcome(origin, applied.responses[at] as CommandResponse);

@@ -83,6 +83,7 @@ export async function openEtcdEngine(options: EtcdEngineOptions): Promise<Shared
 
 class EtcdEngine implements SharedLogEngine {
   readonly name = 'etcd';
+  readonly isShared = true;
   readonly #log: StoredLog;
   readonly #appender: LogAppender;
   readonly #reader: LogReader;

@@ -62,6 +62,7 @@ export async function openFileEngine(options: FileEngineOptions): Promise<LogEng
 
 class FileEngine implements LogEngine {
   readonly name = 'file';
+  readonly isShared = false;
   readonly #folder: string;
   readonly #limits: SegmentLimits;
   readonly #maxFollowBytes: number;

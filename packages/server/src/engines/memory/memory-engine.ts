@@ -6,15 +6,18 @@ import { TailBell } from '../tail-bell.ts';
 export interface MemoryEngineOptions {
   /** A followed chunk holds no more bytes than this, except that it holds at least one entry. 1 MiB by default. */
   readonly maxFollowBytes?: number;
+  /** False by default. */
+  readonly isShared?: boolean;
 }
 
 /** A log that lives as long as this object: for tests, the simulator, and whoever wants leases without a disk. */
 export function memoryEngine(options: MemoryEngineOptions = {}): LogEngine {
-  return new MemoryEngine(options.maxFollowBytes ?? 1024 * 1024);
+  return new MemoryEngine(options.maxFollowBytes ?? 1024 * 1024, options.isShared ?? false);
 }
 
 class MemoryEngine implements LogEngine {
   readonly name = 'memory';
+  readonly isShared: boolean;
   readonly #maxFollowBytes: number;
   /** The entries behind #base, in order. */
   #entries: LoggedEntry[] = [];
@@ -26,8 +29,9 @@ class MemoryEngine implements LogEngine {
   #closed = false;
   readonly #bell = new TailBell();
 
-  constructor(maxFollowBytes: number) {
+  constructor(maxFollowBytes: number, isShared: boolean) {
     this.#maxFollowBytes = maxFollowBytes;
+    this.isShared = isShared;
   }
 
   append(batch: readonly Uint8Array[], after: Position): Promise<Position> {

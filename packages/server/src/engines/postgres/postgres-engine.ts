@@ -90,6 +90,7 @@ async function prepareDatabase(
 
 class PostgresEngine implements SharedLogEngine {
   readonly name = 'postgres';
+  readonly isShared = true;
   readonly #link: EngineLink;
   readonly #appender: LogAppender;
   readonly #notifier: TailNotifier;

@@ -1,5 +1,6 @@
-import { StateMachine, type Applied, type Command, type CommandResponse } from '@tenure/core';
-import { Leadership } from '../leadership.ts';
+import { StateMachine, type Command, type CommandResponse, type Entry } from '@tenure/core';
+import { Leadership, type LeadershipPort } from '../leadership.ts';
+import type { LeaseKeeper } from '../lease-keeper.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** What the world saw of a lease's end. */
@@ -26,6 +27,7 @@ export class LeaseWorld {
   readonly #heartbeatIntervalMs: number;
   #lastAppendBeganMs = 0;
   #generation = 0;
+  #leadingGeneration: number | undefined;
   #tail: Promise<void> = Promise.resolve();
 
   private constructor(heartbeatIntervalMs: number) {
@@ -35,8 +37,14 @@ export class LeaseWorld {
 
   static async create(options: { heartbeatIntervalMs?: number } = {}): Promise<LeaseWorld> {
     const world = new LeaseWorld(options.heartbeatIntervalMs ?? 200);
-    await world.run(() => world.leadership.claim());
+    await world.run(() => world.leadership.claimNow());
     return world;
+  }
+
+  get keeper(): LeaseKeeper {
+    const { keeper } = this.leadership;
+    if (keeper === undefined) throw new Error('nobody leads');
+    return keeper;
   }
 
   get nowMs(): number {
@@ -69,7 +77,7 @@ export class LeaseWorld {
 
   /** The granted TTL, or 0 when the lease is gone. */
   async renew(id: bigint): Promise<number> {
-    return this.run(async () => this.leadership.keeper.renew(id));
+    return this.run(async () => this.keeper.renew(id));
   }
 
   /** A crash and a new start. `downMs` passes while nobody leads. */
@@ -79,29 +87,49 @@ export class LeaseWorld {
     this.#tail = Promise.resolve();
     await this.clock.advance(downMs);
     this.leadership = this.#newLeadership();
-    const { built } = await this.run(() => this.leadership.claim());
-    await this.run(() => built);
+    await this.run(() => this.leadership.claimNow());
+    await this.clock.settle();
   }
 
   #newLeadership(): Leadership {
     const world = this;
     const generation = this.#generation;
+    const port: LeadershipPort = {
+      state: this.state,
+      isShared: false,
+      get leading() {
+        return world.#leadingGeneration === generation;
+      },
+      get lastAppendBeganMs() {
+        return world.#lastAppendBeganMs;
+      },
+      claim: async (claim) => {
+        await this.#proposeIn(generation, { kind: 'claim', epoch: this.state.epoch + 1, ...claim });
+        return 'leads';
+      },
+      proposeHere: (command) => this.#proposeIn(generation, command),
+      barrier: async () => void (await this.#proposeIn(generation, { kind: 'heartbeat' })),
+      leaseSettled: () => undefined,
+      revisionSettled: () => undefined,
+      stepDown: () => {},
+    };
     return new Leadership({
       clock: this.clock,
-      state: () => this.state,
-      port: {
-        propose: (command) => this.#proposeIn(generation, command),
-        get lastAppendBeganMs() {
-          return world.#lastAppendBeganMs;
-        },
-      },
+      port: () => port,
       metrics: {
         leaseRenewed: () => {},
         leaseExpired: (lagMs) => this.lagsMs.push(lagMs),
       },
+      memberId: 1n,
       leaderId: `run-${generation}`,
       heartbeatIntervalMs: this.#heartbeatIntervalMs,
+      electionTimeoutMs: Infinity,
       rightMs: 800,
+      random: () => 0,
+      onChange: () => {},
+      onFailed: (error) => {
+        throw error;
+      },
     });
   }
 
@@ -116,7 +144,7 @@ export class LeaseWorld {
       await new Promise<void>((resolve) => this.clock.after(this.appendMs, resolve));
       if (generation !== this.#generation) return new Promise<CommandResponse>(() => {});
       const index = this.state.appliedIndex + 1;
-      return this.#applied(command, this.state.apply({ index, epoch, timeMs, commands: [command] }));
+      return this.#apply({ index, epoch, timeMs, commands: [command] });
     });
     this.#tail = turn.then(
       () => {},
@@ -125,10 +153,12 @@ export class LeaseWorld {
     return turn;
   }
 
-  #applied(command: Command, applied: Applied): CommandResponse {
-    this.commands.push(command.kind);
-    if (command.kind === 'claim') this.leadership.claimed();
-    if (applied.leaseChanges.length > 0) this.leadership.keeper.applied(applied.leaseChanges);
+  #apply(entry: Entry): CommandResponse {
+    const applied = this.state.apply(entry);
+    const [command] = entry.commands;
+    if (command !== undefined) this.commands.push(command.kind);
+    if (command?.kind === 'claim') this.#leadingGeneration = this.#generation;
+    this.leadership.applied(entry, applied);
     for (const change of applied.leaseChanges) {
       if (change.kind === 'removed') this.ends.push({ id: change.id, cause: change.cause, atMs: this.nowMs });
     }

@@ -1,9 +1,9 @@
 import { startTestServer } from '../../grpc/transport/testing/test-server.ts';
 import type { TransportLimits } from '../../grpc/transport/transport-limits.ts';
 import type { MethodHandler } from '../../grpc/transport/transport.ts';
-import type { SharedReplica } from '../../replica/shared-replica.ts';
+import type { Replica } from '../../replica/replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
-import { leaderName } from '../leader-finder.ts';
+import { leaderName } from '../member-name.ts';
 import { peerLinkPath, PeerService, type PeerServiceOptions } from '../peer-service.ts';
 
 const leaderRun = 77;
@@ -24,7 +24,7 @@ export interface LeadingServerOptions {
 
 /** A server that leads, as far as its peers see it: the real replica and the real service, on a socket. */
 export class LeadingServer {
-  readonly replica: SharedReplica;
+  readonly replica: Replica;
   readonly peers: PeerService;
   readonly address: string;
   readonly leader: string = leaderName(leaderMemberId, leaderRun);
@@ -35,7 +35,7 @@ export class LeadingServer {
 
   private constructor(
     pair: ReplicaPair,
-    replica: SharedReplica,
+    replica: Replica,
     peers: PeerService,
     at: { address: string; logged: readonly string[]; close: () => Promise<void> },
   ) {

@@ -5,21 +5,22 @@ import { memoryEngine } from '../../engines/memory/memory-engine.ts';
 import { decodeCommand, encodeCommand } from '../command-codec.ts';
 import { decodeEntry, encodeEntry } from '../entry-codec.ts';
 import { ensureCluster } from '../ensure-cluster.ts';
-import type { SharedReplicaOptions } from '../shared-replica-options.ts';
-import { SharedReplica } from '../shared-replica.ts';
+import { recover } from '../recovery.ts';
+import type { ReplicaOptions } from '../replica-options.ts';
+import { Replica } from '../replica.ts';
 import { WiredEngine } from './wired-engine.ts';
 
 /** One server's replica, its way to the log, and what it was told. */
 export interface WiredReplica {
-  readonly replica: SharedReplica;
+  readonly replica: Replica;
   readonly engine: WiredEngine;
   readonly loaded: Position[];
 }
 
 /** The replicas of two servers, without anything else of these, on one log. */
 export class ReplicaPair {
-  readonly log: LogEngine = memoryEngine();
-  readonly #open: SharedReplica[] = [];
+  readonly log: LogEngine = memoryEngine({ isShared: true });
+  readonly #open: Replica[] = [];
   #runs = 0;
 
   /** Begins the log as a version did that knew no limits of transactions. */
@@ -28,12 +29,12 @@ export class ReplicaPair {
     await this.log.append([encodeEntry({ epoch: 0, timeMs: 0 }, [created])], logStart);
   }
 
-  async join(options: Partial<SharedReplicaOptions> = {}): Promise<WiredReplica> {
+  async join(options: Partial<ReplicaOptions> = {}): Promise<WiredReplica> {
     await ensureCluster(this.log);
     const engine = new WiredEngine(this.log);
     const loaded: Position[] = [];
     this.#runs += 1;
-    const replica = await SharedReplica.open({
+    const replica = new Replica(await recover(engine, decodeCommand), {
       engine,
       metrics: { appended: () => {}, applied: () => {}, snapshotSaved: () => {} },
       snapshots: { entries: 1_000_000, bytes: Number.MAX_SAFE_INTEGER },
@@ -56,6 +57,7 @@ export class ReplicaPair {
       },
       ...options,
     });
+    replica.start();
     this.#open.push(replica);
     return { replica, engine, loaded };
   }

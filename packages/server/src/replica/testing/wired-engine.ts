@@ -28,6 +28,7 @@ class Gate {
 /** One server's way to a log that others use too: what goes over it can be held up. */
 export class WiredEngine implements LogEngine {
   readonly name = 'wired';
+  readonly isShared = true;
   /** Before an append reaches the log. */
   readonly requests = new Gate();
   /** Before this server learns what became of an append. */

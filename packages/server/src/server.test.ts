@@ -6,7 +6,7 @@ import { memoryEngine } from './engines/memory/memory-engine.ts';
 import { createLogger } from './logging/logger.ts';
 import { encodeCommand } from './replica/command-codec.ts';
 import { encodeEntry } from './replica/entry-codec.ts';
-import { SharedServer } from './shared-server.ts';
+import { Server } from './server.ts';
 
 /** What a server of an earlier version let into the log: a member whose address is none, and who led. */
 const badMember = { kind: 'registerMember', id: 7n, name: 'bad', clientUrls: ['not a url'] } as const;
@@ -22,7 +22,7 @@ const heldLog = [
 ] as const;
 
 test('a server starts on a log that holds what none would take today, and says what is wrong with it', async () => {
-  const engine = memoryEngine();
+  const engine = memoryEngine({ isShared: true });
   let position = logStart;
   for (const [epoch, command] of heldLog) {
     position = await engine.append([encodeEntry({ epoch, timeMs: 0 }, [encodeCommand(command)])], position);
@@ -32,12 +32,8 @@ test('a server starts on a log that holds what none would take today, and says w
   if (outcome.kind !== 'config') throw new Error(JSON.stringify(outcome));
   const lines: string[] = [];
   const log = createLogger(outcome.config, { write: (line) => lines.push(line) });
-  const server = new SharedServer(
-    outcome.config,
-    engine,
-    new EngineHealth({ onChange: () => undefined, onAppendTrouble: () => undefined }),
-    log,
-  );
+  const engineHealth = new EngineHealth({ onChange: () => undefined, onAppendTrouble: () => undefined });
+  const server = await Server.open({ config: outcome.config, engine, engineHealth, log });
   try {
     await server.start();
     expect(server.leads).toBe(true);

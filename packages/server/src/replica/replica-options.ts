@@ -1,18 +1,26 @@
 import type { Applied, Entry } from '@tenure/core';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
 import type { ClientReason } from './client-reason.ts';
-import type { ReplicaMetrics } from './replica.ts';
 import type { SnapshotThresholds } from './snapshotter.ts';
 
-/** What a replica on a shared log needs of the server around it, and tells it. */
-export interface SharedReplicaOptions {
+export interface ReplicaMetrics {
+  appended(append: { entries: number; commands: number; bytes: number; durationMs: number }): void;
+  applied(durationMs: number): void;
+  snapshotSaved(durationMs: number): void;
+}
+
+/** What a replica needs of the server around it, and tells it. */
+export interface ReplicaOptions {
   readonly engine: LogEngine;
   readonly metrics: ReplicaMetrics;
   readonly snapshots: SnapshotThresholds;
   /** Names this run of this server, below 2^32: random. */
   readonly run: number;
   readonly requestTimeoutMs: number;
-  /** What was accepted is answered before a server stops, if the log answers within this; 2 s if it is left out. */
+  /**
+   * What was accepted is answered before a server stops; on a shared log only if it answers within this, 2 s if it is
+   * left out.
+   */
   readonly stopGraceMs?: number;
   readonly monotonicMs: () => number;
   /** Cluster time for an entry whose append begins now. */
@@ -25,8 +33,8 @@ export interface SharedReplicaOptions {
   readonly problem: () => ClientReason | undefined;
   /** An append of this leader that began then has come back and was applied, with its epoch standing. */
   readonly onAppended: (beganMs: number) => void;
-  /** Called after each entry, before anybody who waits for it is answered. */
-  readonly onApplied: (entry: Entry, applied: Applied) => void;
+  /** Called after each entry, whose apply began then, before anybody who waits for it is answered. */
+  readonly onApplied: (entry: Entry, applied: Applied, beganMs: number) => void;
   /**
    * The log had been trimmed beyond what was applied here, and the state is that of a snapshot now, at this position:
    * `state` is the same object. Called before anybody who waits is answered.

@@ -1,0 +1,162 @@
+import type { Command, CommandResponse } from '@tenure/core';
+import { afterEach, describe, expect, it } from 'vitest';
+import { EngineError } from '../engines/engine-error.ts';
+import type { LogEngine } from '../engines/log-engine.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { decodeCommand } from './command-codec.ts';
+import { recover } from './recovery.ts';
+import { Replica } from './replica.ts';
+
+const open: Replica[] = [];
+/** Each begins with its claim. */
+const claimIndex = 1;
+
+afterEach(async () => {
+  for (const replica of open.splice(0)) await replica.stop();
+});
+
+async function start(
+  engine: LogEngine,
+  options: {
+    entries?: number;
+    onSnapshotPutOff?: (error: Error) => void;
+    onFailed?: (error: Error) => void;
+  } = {},
+): Promise<Replica> {
+  const recovered = await recover(engine, decodeCommand);
+  const replica = new Replica(recovered, {
+    engine,
+    snapshots: { entries: options.entries ?? 1_000_000, bytes: Number.MAX_SAFE_INTEGER },
+    metrics: { appended: () => {}, applied: () => {}, snapshotSaved: () => {} },
+    run: 1,
+    requestTimeoutMs: 20_000,
+    monotonicMs: () => performance.now(),
+    stampMs: () => 0,
+    mayAppend: () => true,
+    mayReadByLease: () => false,
+    problem: () => undefined,
+    onAppended: () => {},
+    onApplied: () => {},
+    onLoaded: () => {},
+    slowestFollower: () => Infinity,
+    onDeposed: () => {},
+    onAppendFailed: () => {},
+    onSnapshotPutOff: options.onSnapshotPutOff ?? ((error) => expect.fail(error.message)),
+    onFailed: options.onFailed ?? ((error) => expect.fail(error.message)),
+  });
+  open.push(replica);
+  replica.start();
+  const outcome = await replica.claim({ leader: `run-${recovered.state.epoch + 1}`, rightMs: 800 });
+  expect(outcome).toBe('leads');
+  return replica;
+}
+
+function put(key: string, value: string): Command {
+  return {
+    kind: 'put',
+    put: { key, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false },
+  };
+}
+
+/** Refuses every append from the given one on. */
+function failingAfter(engine: LogEngine, appends: number): LogEngine {
+  let done = 0;
+  const append = engine.append.bind(engine);
+  engine.append = (batch, after) => {
+    done += 1;
+    return done > appends ? Promise.reject(new EngineError('fatal', 'the disk is gone')) : append(batch, after);
+  };
+  return engine;
+}
+
+describe('a replica on a log of its own', () => {
+  it('answers proposals in their order, and has the same state again after a restart', async () => {
+    const engine = memoryEngine();
+    const replica = await start(engine);
+    const responses = await Promise.all(
+      Array.from({ length: 3_000 }, (_, at) => replica.propose(put(`k${at % 100}`, `${at}`))),
+    );
+    const revisions = responses.map((response: CommandResponse) => (response.kind === 'put' ? response.revision : -1));
+    expect(revisions).toEqual(Array.from({ length: 3_000 }, (_, at) => at + 2));
+    const again = await recover(engine, decodeCommand);
+    expect(again.position).toEqual(replica.position);
+    expect(again.state.stateHash()).toBe(replica.state.stateHash());
+  });
+
+  it('puts commands of one turn of the event loop into one entry', async () => {
+    const replica = await start(memoryEngine());
+    await Promise.all(Array.from({ length: 500 }, (_, at) => replica.propose(put(`k${at}`, ''))));
+    expect(replica.position.index).toBe(claimIndex + 1);
+  });
+
+  it('puts no more operations into one entry than are applied in a moment', async () => {
+    const replica = await start(memoryEngine());
+    const value = { value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+    const success = Array.from(
+      { length: 128 },
+      (_, at) => ({ kind: 'put', put: { key: `k${at}`, ...value } }) as const,
+    );
+    const txn: Command = { kind: 'txn', txn: { compare: [], success, failure: [] } };
+    await Promise.all(Array.from({ length: 256 }, () => replica.propose(txn)));
+    expect(replica.position.index).toBe(claimIndex + 4);
+  });
+
+  it('gives dates of leases entries of their own, in their place in the order', async () => {
+    const replica = await start(memoryEngine());
+    const dates: Command = { kind: 'checkpointLeases', leases: [] };
+    await Promise.all(
+      [put('a', ''), put('b', ''), dates, put('c', ''), dates, dates].map((each) => replica.propose(each)),
+    );
+    expect(replica.position.index).toBe(claimIndex + 5);
+  });
+
+  it('takes snapshots while entries go on, trims the log behind them, and restarts from them', async () => {
+    const engine = memoryEngine();
+    const replica = await start(engine, { entries: 20 });
+    for (let at = 0; at < 200; at += 1) await replica.propose(put(`k${at % 37}`, `${at}`));
+    await replica.stop();
+    const snapshot = await engine.loadSnapshot();
+    expect(snapshot?.position.index).toBeGreaterThan(100);
+    const again = await recover(engine, decodeCommand);
+    expect(again.state.stateHash()).toBe(replica.state.stateHash());
+    expect(again.position).toEqual(replica.position);
+  });
+
+  it('goes on without a snapshot for which there is no room, and tries again', async () => {
+    const engine = memoryEngine();
+    const save = engine.saveSnapshot.bind(engine);
+    let tries = 0;
+    engine.saveSnapshot = (position, chunks) => {
+      tries += 1;
+      return tries === 1 ? Promise.reject(new EngineError('full', 'no room')) : save(position, chunks);
+    };
+    const putOff: string[] = [];
+    const replica = await start(engine, { entries: 20, onSnapshotPutOff: ({ message }) => putOff.push(message) });
+    for (let at = 0; at < 100; at += 1) await replica.propose(put(`k${at}`, ''));
+    await replica.stop();
+    expect(putOff).toEqual(['no room']);
+    expect((await engine.loadSnapshot())?.position.index).toBeGreaterThanOrEqual(40);
+  });
+
+  it('fails what waits, refuses what comes, and says so once, when the log fails', async () => {
+    const failures: Error[] = [];
+    const engine = failingAfter(memoryEngine(), claimIndex + 1);
+    const replica = await start(engine, { onFailed: (error) => failures.push(error) });
+    await replica.propose(put('a', '1'));
+    const lost = await Promise.allSettled([replica.propose(put('b', '1')), replica.propose(put('c', '1'))]);
+    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await expect(replica.propose(put('d', '1'))).rejects.toMatchObject({ code: 'stopped' });
+    expect(failures.map(({ message }) => message)).toEqual(['the disk is gone']);
+    expect(replica.state.currentRevision).toBe(2);
+  });
+
+  it('refuses more proposals than may wait, and answers those that it took', async () => {
+    const replica = await start(memoryEngine());
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 66_000 }, (_, at) => replica.propose(put(`k${at % 10}`, ''))),
+    );
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBe(66_000 - 65_536);
+    expect(replica.state.currentRevision).toBe(65_537);
+  });
+});

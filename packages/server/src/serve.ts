@@ -1,0 +1,36 @@
+import type { ServerConfig } from './config/server-config.ts';
+import { EngineHealth } from './engines/engine-health.ts';
+import { engineTroubles } from './engines/engine-trouble.ts';
+import { createLogger } from './logging/logger.ts';
+import { openEngine } from './open-engine.ts';
+import { Server, type RunningServer } from './server.ts';
+
+export interface ServeIo {
+  readonly stderr: { write(line: string): unknown };
+}
+
+/**
+ * Starts a server and resolves when clients can use it. Rejects with a message for the operator when it can't start.
+ */
+export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningServer> {
+  const log = createLogger(config, io.stderr);
+  const engineHealth = new EngineHealth({
+    onChange: (state) => {
+      if (state.reachable) log.info({}, 'the database answers again');
+      else log.warn({ reason: state.reason }, engineTroubles[state.trouble]);
+    },
+    onAppendTrouble: (trouble, reason) => log.error({ reason }, `the log takes no entries: ${engineTroubles[trouble]}`),
+  });
+  let onLockLost: (error: Error) => void = () => {};
+  const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
+  const engine = await openEngine(config, { engineHealth, log, onLockLost });
+  const server = await Server.open({ config, engine, engineHealth, log });
+  void lockLost.then((error) => server.fail(error));
+  try {
+    await server.start();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
