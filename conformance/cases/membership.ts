@@ -20,12 +20,17 @@ const cases: Case[] = [
   {
     name: 'knows no member to remove, update or promote by an id that none has',
     run: async (t) => {
+      const expectUnknown = async (call: Promise<unknown>): Promise<void> => {
+        expect(await refusalOf(call)).toEqual(refused.memberNotFound);
+        // raft drops a change of members that comes before the one that was answered last counts as applied, and etcd
+        // then answers nothing. It does by the next entry.
+        await t.kv.put({ key: t.key('between') });
+      };
       for (const ID of [unknownId, 0n, 2n ** 64n - 1n]) {
-        expect(await refusalOf(t.cluster.memberRemove({ ID }))).toEqual(refused.memberNotFound);
-        expect(await refusalOf(t.cluster.memberPromote({ ID }))).toEqual(refused.memberNotFound);
-        for (const peerURLs of [[], [peerUrl], ['nonsense']]) {
-          expect(await refusalOf(t.cluster.memberUpdate({ ID, peerURLs }))).toEqual(refused.memberNotFound);
-        }
+        await expectUnknown(t.cluster.memberRemove({ ID }));
+        await expectUnknown(t.cluster.memberPromote({ ID }));
+        for (const peerURLs of [[], [peerUrl], ['nonsense']])
+          await expectUnknown(t.cluster.memberUpdate({ ID, peerURLs }));
       }
     },
   },

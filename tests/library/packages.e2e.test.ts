@@ -10,7 +10,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const packed = ['protocol', 'core', 'codec', 'server', 'cli', 'client'];
+const packed = ['protocol', 'core', 'codec', 'grpc-client', 'server', 'cli', 'client'];
 const oldTypeScript = 'typescript-5.9';
 
 /** Installs from the registry, and compiles twice. */
@@ -93,7 +93,7 @@ async function bundledBytes(program: string): Promise<number> {
 
 describe('the packed packages', { timeout: timeoutMs }, () => {
   test('compile for a program without types of its own, and bring no driver that was not asked for', () => {
-    const library = tarballs.filter((path) => !/server|core|codec|cli/.test(path));
+    const library = tarballs.filter((path) => !/tenure-(server|core|codec|cli)-\d/.test(path));
     install([...library, `${oldTypeScript}@npm:typescript@5.9`]);
     typeCheck(bareProgram, []);
     const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'));
@@ -101,7 +101,7 @@ describe('the packed packages', { timeout: timeoutMs }, () => {
   });
 
   test('compile beside the driver of etcd', () => {
-    install(['@grpc/grpc-js', '@types/node@20']);
+    install(['@types/node@20']);
     typeCheck(etcdProgram, ['node']);
   });
 

@@ -8,8 +8,9 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   core: [],
   codec: ['core', 'protocol'],
-  server: ['protocol', 'core', 'codec'],
-  client: ['protocol'],
+  'grpc-client': [],
+  server: ['protocol', 'core', 'codec', 'grpc-client'],
+  client: ['protocol', 'grpc-client'],
   cli: ['protocol', 'client'],
 };
 

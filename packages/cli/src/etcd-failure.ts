@@ -1,12 +1,11 @@
 import { BackendError, TenureError } from 'tenure';
 import { EtcdError } from 'tenure/etcd';
 import { CliError, type CliErrorCode } from './cli-error.ts';
-import { connectionTrouble } from './connection-trouble.ts';
 
 const outcomeUnknown = 'a change may have been made or not';
 const deadlineExceeded = 4;
 const unavailable = 14;
-/** grpc-js' words, and those of a server that saw the same deadline pass; etcd 3.4 gives them another status. */
+/** The client's words, and those of a server that saw the same deadline pass; etcd 3.4 gives them another status. */
 const ownDeadline = /^Deadline exceeded|^(?:etcdserver: )?context deadline exceeded$/;
 /** The server's own time was over: it may have done what it was asked for, whatever the status says. */
 const serverDeadline = 'etcdserver: request timed out';
@@ -83,9 +82,10 @@ function oneUnreachable(text: string): string {
   const [, server, why = ''] = /^(\S+:\d+):? (.*)/s.exec(text) ?? [];
   if (server === undefined) return text;
   if (why.includes('ECONNREFUSED')) return `no server at ${server}; start one with: tenure serve`;
-  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/.test(why)) return `no address is known for ${server}`;
+  if (/ENOTFOUND|EAI_AGAIN/.test(why)) return `no address is known for ${server}`;
   if (/Protocol error|does not answer/.test(why)) {
     return `${server} does not answer as an etcd or Tenure server does`;
   }
-  return `cannot connect to ${server}: ${connectionTrouble(why)}`;
+  const help = why === 'it does not speak TLS' ? ': leave out https:// and the flags for TLS' : '';
+  return `cannot connect to ${server}: ${why}${help}`;
 }

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { EtcdError, ServerStatus } from 'tenure/etcd';
 import { exitCodes } from '../cli-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { connectionTrouble } from '../connection-trouble.ts';
 
 type Status = ServerStatus | { readonly endpoint: string; readonly error: string };
 
@@ -24,7 +23,7 @@ export function addStatusCommand(program: Command, context: CommandContext): voi
 }
 
 function unanswered({ endpoint, details }: EtcdError): Status {
-  return { endpoint, error: connectionTrouble(details) };
+  return { endpoint, error: details };
 }
 
 function statusLine(status: Status): string {

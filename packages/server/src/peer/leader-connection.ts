@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
-import * as grpc from '@grpc/grpc-js';
+import { GrpcCallError, GrpcChannel, type GrpcStream } from '@tenure/grpc-client';
 import { peerpb } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
-import { GrpcStatus, type GrpcCode } from '../grpc/transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import type { LeaderLink } from '../replica/leader-link.ts';
 import type { PendingProposal } from '../replica/pending-proposals.ts';
@@ -35,7 +35,13 @@ export interface LeaderConnectionOptions {
   readonly onRefused: (sequence: number, error: ProposalError | GrpcStatus) => void;
   readonly onView: (view: LeaderView) => void;
   /** The stream is over: called once, also when it never came to a welcome. */
-  readonly onClosed: (connection: LeaderConnection, status: grpc.StatusObject) => void;
+  readonly onClosed: (connection: LeaderConnection, status: LinkEnd) => void;
+}
+
+/** How a stream between servers ended: a status code of gRPC, and its words. */
+export interface LinkEnd {
+  readonly code: number;
+  readonly details: string;
 }
 
 type Request = MessageInitShape<typeof peerpb.ToLeaderSchema>;
@@ -45,6 +51,8 @@ const keepAliveIntervalMs = 1_000;
 /** A leader that stands still for so long has lost its right anyway. */
 const keepAliveTimeoutMs = 1_500;
 const maxMessageBytes = 256 * 1024 * 1024;
+/** An address that lets nobody in is given up, and the next one is tried. */
+const connectTimeoutMs = 2_000;
 /**
  * The leader takes a message as large as the largest request of a client and half a MiB more. So what is larger than
  * this goes alone, and what goes together stays below.
@@ -65,8 +73,9 @@ interface Waiting<T> {
 export class LeaderConnection implements LeaderLink {
   readonly epoch: number;
   readonly #options: LeaderConnectionOptions;
-  readonly #client: grpc.Client;
-  readonly #stream: grpc.ClientDuplexStream<Request, peerpb.FromLeader>;
+  readonly #channel: GrpcChannel;
+  /** Once there is a connection. */
+  #stream: GrpcStream | undefined;
   readonly #outbox: Outbox<Request>;
   readonly #questions = new Map<bigint, Waiting<number>>();
   readonly #calls = new Map<bigint, Waiting<Buffer>>();
@@ -83,31 +92,32 @@ export class LeaderConnection implements LeaderLink {
   constructor(options: LeaderConnectionOptions) {
     this.epoch = options.epoch;
     this.#options = options;
-    this.#client = new grpc.Client(options.address, grpc.credentials.createInsecure(), {
-      'grpc.max_receive_message_length': maxMessageBytes,
-      'grpc.max_send_message_length': maxMessageBytes,
-      'grpc.use_local_subchannel_pool': 1,
-      'grpc.keepalive_time_ms': keepAliveIntervalMs,
-      'grpc.keepalive_timeout_ms': keepAliveTimeoutMs,
-      'grpc.keepalive_permit_without_calls': 1,
+    const { address } = options;
+    this.#channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
+    this.#outbox = new Outbox((requests) => this.#write(this.#merged(requests)), { bytesOf, maxBytes: maxToldBytes });
+    void this.#connect();
+  }
+
+  async #connect(): Promise<void> {
+    const isConnected = await this.#channel.connect(connectTimeoutMs);
+    if (this.#closed) return;
+    if (!isConnected) {
+      this.#over({ code: GrpcCode.unavailable, details: this.#channel.problem });
+      return;
+    }
+    const stream = this.#channel.stream('/tenure.peer.v1.Peer/Link');
+    this.#stream = stream;
+    let end: LinkEnd = { code: GrpcCode.ok, details: '' };
+    stream.on('data', (bytes: Buffer) => this.#receiveBytes(stream, bytes));
+    stream.on('drain', () => this.#outbox.drained());
+    stream.on('error', (error) => {
+      end = error instanceof GrpcCallError ? error : { code: GrpcCode.unknown, details: error.message };
     });
-    this.#stream = this.#client.makeBidiStreamRequest(
-      '/tenure.peer.v1.Peer/Link',
-      (request: Request) => Buffer.from(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, request))),
-      (bytes: Buffer) => fromBinary(peerpb.FromLeaderSchema, bytes),
-    );
-    this.#outbox = new Outbox((requests) => this.#stream.write(this.#merged(requests)), {
-      bytesOf,
-      maxBytes: maxToldBytes,
-    });
-    this.#stream.on('data', (reply: peerpb.FromLeader) => this.#receive(reply));
-    this.#stream.on('drain', () => this.#outbox.drained());
-    this.#stream.on('error', () => {});
-    this.#stream.on('status', (status) => this.#over(status));
-    const { epoch, memberId, run, secret } = options;
+    stream.on('close', () => this.#over(end));
+    const { epoch, memberId, run, secret } = this.#options;
     const mac = proofOf('greeting', secret, this.#transcript(noNonce));
     const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch), mac };
-    this.#stream.write({ hello: { ...hello, newestCommand: newestCommandKind } });
+    this.#write({ hello: { ...hello, newestCommand: newestCommandKind } });
   }
 
   propose({ encoded }: PendingProposal): void {
@@ -142,7 +152,24 @@ export class LeaderConnection implements LeaderLink {
   }
 
   close(): void {
-    this.#stream.cancel();
+    if (this.#stream !== undefined) this.#stream.cancel();
+    else this.#over({ code: GrpcCode.cancelled, details: 'it was not opened' });
+  }
+
+  /** False when the stream is full. */
+  #write(request: Request): boolean {
+    return this.#stream?.write(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, request))) ?? false;
+  }
+
+  #receiveBytes(stream: GrpcStream, bytes: Buffer): void {
+    let reply: peerpb.FromLeader;
+    try {
+      reply = fromBinary(peerpb.FromLeaderSchema, bytes);
+    } catch {
+      stream.cancel(GrpcCode.internal, 'the leader said what is no message');
+      return;
+    }
+    this.#receive(reply);
   }
 
   #isTooLarge(bytes: number): boolean {
@@ -218,7 +245,7 @@ export class LeaderConnection implements LeaderLink {
       return;
     }
     this.#isProved = true;
-    this.#stream.write({ proof: { mac: proofOf('follower', secret, transcript) } });
+    this.#write({ proof: { mac: proofOf('follower', secret, transcript) } });
   }
 
   #transcript(leaderNonce: Uint8Array): LinkTranscript {
@@ -244,20 +271,19 @@ export class LeaderConnection implements LeaderLink {
     else waiting.reject(new GrpcStatus(code as GrpcCode, message));
   }
 
-  #over(status: grpc.StatusObject): void {
+  #over(status: LinkEnd): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#client.close();
+    this.#channel.close();
     // Whoever does not take this side's greeting cannot prove anything either.
-    const isRejected = !this.#isProved && status.code === grpc.status.PERMISSION_DENIED;
+    const isRejected = !this.#isProved && status.code === GrpcCode.permissionDenied;
     const details = isRejected ? impostorAt(this.#options.address) : (this.#complaint ?? status.details);
     const lost = new ProposalError('deposed', `the stream to the leader ended: ${details}`);
     for (const { reject } of [...this.#questions.values(), ...this.#calls.values()]) reject(lost);
     this.#questions.clear();
     this.#calls.clear();
     // Before its proof anybody may be at that address, and could say that this server must not run.
-    const code = this.#isProved ? status.code : grpc.status.UNAVAILABLE;
-    this.#options.onClosed(this, { ...status, code, details });
+    this.#options.onClosed(this, { code: this.#isProved ? status.code : GrpcCode.unavailable, details });
   }
 }
 

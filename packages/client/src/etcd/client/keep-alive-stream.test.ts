@@ -10,7 +10,7 @@ import { KeepAliveStream } from './keep-alive-stream.ts';
 
 const answerSchema = etcdserverpb.LeaseKeepAliveResponseSchema;
 
-/** As a call of grpc-js: what has arrived before it was cancelled may still be read after that. */
+/** As a call of the gRPC client: what has arrived before it was cancelled may still be read after that. */
 class Call extends Duplex {
   sent = 0;
 

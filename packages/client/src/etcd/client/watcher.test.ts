@@ -12,7 +12,7 @@ const created = toBinary(
   create(etcdserverpb.WatchResponseSchema, { created: true, header: { revision: 7n } }),
 );
 
-/** As a call of grpc-js: one that is cancelled ends with an error. */
+/** As a call of the gRPC client: one that is cancelled ends with an error. */
 class Call extends Duplex {
   constructor() {
     super({ objectMode: true, read: () => undefined, write: (_chunk, _encoding, done) => done() });

@@ -1,8 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import type * as Grpc from '@grpc/grpc-js';
+import { GrpcCallError, GrpcCode, type GrpcMetadata, type GrpcStream } from '@tenure/grpc-client';
 import { etcdserverpb } from '@tenure/protocol';
-import { BackendError } from '../../errors/backend-error.ts';
 import { UsageError } from '../../errors/usage-error.ts';
 import { EtcdError } from '../etcd-error.ts';
 import { EtcdChannel } from './etcd-channel.ts';
@@ -14,7 +13,7 @@ import type { Signal } from '../../time/signal.ts';
 
 /** A stream on one of the servers. */
 export interface EtcdStream {
-  readonly call: Grpc.ClientDuplexStream<Buffer, Buffer>;
+  readonly call: GrpcStream;
   readonly endpoint: string;
   /** Says that it ended without being asked to: what follows goes to another server, with a new token. */
   readonly abandon: () => void;
@@ -41,11 +40,9 @@ export class EtcdConnection {
   /** Each call keeps the process alive until it has ended, also while it waits for a server. */
   readonly processRef = new ProcessRef({ unref: false });
   readonly #options: EtcdOptions;
-  readonly #addresses: readonly string[];
-  readonly #isSecure: boolean;
+  readonly #channels: readonly EtcdChannel[];
   readonly #timeoutMs: number;
   readonly #closed = new AbortController();
-  #opening: Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> | undefined;
   #current = 0;
   #token: Promise<string | undefined> | undefined;
 
@@ -56,8 +53,8 @@ export class EtcdConnection {
       throw new UsageError(`endpoints must be 1 to ${maxEndpoints} addresses such as 127.0.0.1:2379`);
     }
     this.#options = options;
-    this.#addresses = parsed.map(({ address }) => address);
-    this.#isSecure = options.tls !== undefined || parsed.some(({ isSecure }) => isSecure);
+    const tls = options.tls ?? (parsed.some(({ isSecure }) => isSecure) ? {} : undefined);
+    this.#channels = parsed.map(({ address }) => new EtcdChannel({ address, tls, processRef: this.processRef }));
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   }
 
@@ -66,7 +63,7 @@ export class EtcdConnection {
   }
 
   get addresses(): readonly string[] {
-    return this.#addresses;
+    return this.#channels.map(({ address }) => address);
   }
 
   /** Sends the request at most once, unless the server says that it did nothing with it. Rejects with EtcdError. */
@@ -94,7 +91,7 @@ export class EtcdConnection {
   ): Promise<MessageShape<O>> {
     const untilMs = performance.now() + this.#timeoutMs;
     // One server that does not answer must not take all the time.
-    const attemptMs = this.#addresses.length > 1 ? this.#timeoutMs / 2 : this.#timeoutMs;
+    const attemptMs = this.#channels.length > 1 ? this.#timeoutMs / 2 : this.#timeoutMs;
     for (;;) {
       try {
         return await this.#send(method, request, Math.min(untilMs, performance.now() + attemptMs), signal);
@@ -113,33 +110,47 @@ export class EtcdConnection {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>> {
-    const { channels } = await this.#open();
-    const channel = channels[at]!;
-    try {
-      const metadata = await this.#metadata(channel, this.#timeoutMs);
-      const timing = { timeoutMs: this.#timeoutMs, signals: [this.#closed.signal] };
-      const bytes = toBinary(method.input, create(method.input, request));
-      return fromBinary(method.output, await channel.unary(pathOf(method), bytes, metadata, timing));
-    } catch (error) {
-      throw etcdErrorOf(channel.address, error);
-    }
+    return this.processRef.during(async () => {
+      const channel = this.#channels[at]!;
+      if (this.isClosed) throw this.#closedError();
+      if (!(await channel.isReady(Math.min(this.#timeoutMs, connectTimeoutMs)))) {
+        throw new EtcdError('unreachable', channel.address, channel.problem);
+      }
+      try {
+        const metadata = await this.#metadata(channel, this.#timeoutMs);
+        const timing = { timeoutMs: this.#timeoutMs, signals: [this.#closed.signal] };
+        const bytes = toBinary(method.input, create(method.input, request));
+        return fromBinary(method.output, await channel.unary(pathOf(method), bytes, metadata, timing));
+      } catch (error) {
+        throw etcdErrorOf(channel.address, error);
+      }
+    });
   }
 
   /**
    * A stream to the server that answers now. Rejects with EtcdError when there is none. It keeps the process alive
    * until it ends, unless `unref` is given.
    */
-  async stream(path: string, options: StreamOptions = {}): Promise<EtcdStream> {
-    const { headers = {}, unref = false } = options;
+  stream(path: string, options: StreamOptions = {}): Promise<EtcdStream> {
+    return options.unref === true
+      ? this.#stream(path, options)
+      : this.processRef.during(() => this.#stream(path, options));
+  }
+
+  async #stream(path: string, { headers = {}, unref = false }: StreamOptions): Promise<EtcdStream> {
     const untilMs = performance.now() + this.#timeoutMs;
     const channel = await this.#ready(untilMs, never);
     const metadata = await this.#metadata(channel, untilMs - performance.now());
-    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
     const abandon = (): void => {
       this.#token = undefined;
       this.#leaveServer(channel);
     };
-    return { call: channel.stream(path, metadata, { unref }), endpoint: channel.address, abandon };
+    try {
+      const call = channel.stream(path, { ...metadata, ...headers }, { unref });
+      return { call, endpoint: channel.address, abandon };
+    } catch (error) {
+      throw etcdErrorOf(channel.address, error);
+    }
   }
 
   /** Waits, but no longer than until the client is closed or `signal` aborts. Keeps no process alive. */
@@ -161,10 +172,7 @@ export class EtcdConnection {
   close(): void {
     if (this.isClosed) return;
     this.#closed.abort();
-    void this.#opening?.then(
-      ({ channels }) => channels.forEach((channel) => channel.close()),
-      () => undefined,
-    );
+    for (const channel of this.#channels) channel.close();
   }
 
   async #send<I extends DescMessage, O extends DescMessage>(
@@ -187,6 +195,7 @@ export class EtcdConnection {
         const failure = this.isClosed ? this.#closedError() : etcdErrorOf(channel.address, error);
         const isStaleToken = staleTokenTexts.has(failure.details);
         if (isStaleToken) this.#token = undefined;
+        if (isUnanswered(error)) channel.reconnect();
         if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
         // Both say that nothing was done.
         if (attempt === 1 && (isStaleToken || failure.etcdCode === 'unreachable')) continue;
@@ -195,77 +204,35 @@ export class EtcdConnection {
     }
   }
 
-  #open(): Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> {
-    if (this.isClosed) throw this.#closedError();
-    this.#opening ??= this.#connect();
-    return this.#opening;
-  }
-
-  async #connect(): Promise<{ grpc: typeof Grpc; channels: readonly EtcdChannel[] }> {
-    const grpc = await import('@grpc/grpc-js').catch((cause: unknown) => {
-      const message = 'the package @grpc/grpc-js is not installed: npm install @grpc/grpc-js';
-      throw new BackendError('etcd', 'driver-missing', message, { cause });
-    });
-    const { ca, cert, key, serverName } = this.#options.tls ?? {};
-    const pem = (bytes: Uint8Array | undefined): Buffer | null => (bytes === undefined ? null : Buffer.from(bytes));
-    const channels = this.#addresses.map((address) => {
-      const credentials = this.#isSecure
-        ? grpc.credentials.createSsl(pem(ca), pem(key), pem(cert))
-        : grpc.credentials.createInsecure();
-      return new EtcdChannel({ grpc, address, credentials, serverName, processRef: this.processRef });
-    });
-    return { grpc, channels };
-  }
-
   /** A server with a connection. */
   async #ready(untilMs: number, signal: Signal): Promise<EtcdChannel> {
     for (;;) {
-      const { channels } = await this.#open();
-      for (const _ of channels) {
-        const channel = channels[this.#current]!;
+      if (this.isClosed) throw this.#closedError();
+      for (const _ of this.#channels) {
+        const channel = this.#channels[this.#current]!;
         if (await channel.isReady(Math.min(untilMs - performance.now(), connectTimeoutMs))) return channel;
         signal.throwIfAborted();
         this.#leaveServer(channel);
       }
       if (this.isClosed) throw this.#closedError();
       const isLast = this.#options.failFast === true || performance.now() + pauseMs >= untilMs;
-      if (isLast) throw await this.#whyUnreachable(channels);
+      if (isLast) throw this.#whyUnreachable(this.#channels);
       await this.pause(pauseMs, signal);
       signal.throwIfAborted();
     }
   }
 
-  /** A call without a connection ends at once with the reason why there is none. */
-  async #whyUnreachable(channels: readonly EtcdChannel[]): Promise<EtcdError> {
-    const { grpc } = await this.#open();
-    const timing = { timeoutMs: pauseMs, signals: [this.#closed.signal] };
-    const words = channels.map(async (channel) => {
-      try {
-        await channel.unary(
-          pathOf(etcdserverpb.Maintenance.method.status),
-          Buffer.alloc(0),
-          new grpc.Metadata(),
-          timing,
-        );
-        return `${channel.address} answers again`;
-      } catch (error) {
-        const { details } = etcdErrorOf(channel.address, error);
-        if (details.startsWith('Deadline exceeded')) return `${channel.address} does not answer`;
-        return `${channel.address}: ${/Last error: (.*?)\. Resolution note/.exec(details)?.[1] ?? details}`;
-      }
-    });
-    return new EtcdError('unreachable', 'no connection', (await Promise.all(words)).join('; '));
+  #whyUnreachable(channels: readonly EtcdChannel[]): EtcdError {
+    const words = channels.map(({ address, problem }) => `${address}: ${problem}`);
+    return new EtcdError('unreachable', 'no connection', words.join('; '));
   }
 
-  async #metadata(channel: EtcdChannel, timeoutMs: number): Promise<Grpc.Metadata> {
-    const { grpc } = await this.#open();
-    const metadata = new grpc.Metadata();
-    if (this.#options.user === undefined) return metadata;
-    const pending = (this.#token ??= this.#authenticate(grpc, channel, this.#options.user, timeoutMs));
+  async #metadata(channel: EtcdChannel, timeoutMs: number): Promise<GrpcMetadata> {
+    if (this.#options.user === undefined) return {};
+    const pending = (this.#token ??= this.#authenticate(channel, this.#options.user, timeoutMs));
     try {
       const token = await pending;
-      if (token !== undefined) metadata.set('token', token);
-      return metadata;
+      return token === undefined ? {} : { token };
     } catch (error) {
       if (this.#token === pending) this.#token = undefined;
       this.#leaveServer(channel);
@@ -274,18 +241,13 @@ export class EtcdConnection {
   }
 
   /** The token of the user, or undefined if the server asks for none. Nothing of the call itself was sent yet. */
-  async #authenticate(
-    grpc: typeof Grpc,
-    channel: EtcdChannel,
-    user: string,
-    timeoutMs: number,
-  ): Promise<string | undefined> {
+  async #authenticate(channel: EtcdChannel, user: string, timeoutMs: number): Promise<string | undefined> {
     const method = etcdserverpb.Auth.method.authenticate;
     const request = create(method.input, { name: user, password: this.#options.password ?? '' });
     const timing = { timeoutMs, signals: [this.#closed.signal] };
     try {
       const bytes = toBinary(method.input, request);
-      const answer = await channel.unary(pathOf(method), bytes, new grpc.Metadata(), timing);
+      const answer = await channel.unary(pathOf(method), bytes, {}, timing);
       return fromBinary(method.output, answer).token;
     } catch (error) {
       const failure = etcdErrorOf(channel.address, error);
@@ -296,13 +258,18 @@ export class EtcdConnection {
   }
 
   #leaveServer(channel: EtcdChannel): void {
-    if (this.#addresses[this.#current] !== channel.address) return;
-    this.#current = (this.#current + 1) % this.#addresses.length;
+    if (this.#channels[this.#current] !== channel) return;
+    this.#current = (this.#current + 1) % this.#channels.length;
   }
 
   #closedError(): EtcdError {
     return new EtcdError('closed', 'etcd', 'the client has been closed');
   }
+}
+
+/** A connection that is silent may be dead without a word. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof GrpcCallError && error.code === GrpcCode.deadlineExceeded;
 }
 
 /** Whether it may be over after a while without anybody's doing. */

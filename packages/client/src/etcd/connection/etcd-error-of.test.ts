@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
-import { Metadata } from '@grpc/grpc-js';
 import { test } from 'vitest';
+import { GrpcCallError, GrpcCode } from '@tenure/grpc-client';
+import { reasonTrailer } from '@tenure/protocol';
 import type { EtcdError } from '../etcd-error.ts';
 import { etcdErrorOf } from './etcd-error-of.ts';
 
-const codeOf = (details: string): string => etcdErrorOf('here', Object.assign(new Error('x'), { details })).etcdCode;
+function codeOf(details: string, wasSent = true): string {
+  return etcdErrorOf('here', new GrpcCallError(GrpcCode.unavailable, details, { wasSent })).etcdCode;
+}
 
 test('what a server says beside its text is told, and the text stays what it is', () => {
-  const metadata = new Metadata();
-  const refused = (): EtcdError =>
-    etcdErrorOf('here', Object.assign(new Error('x'), { details: 'etcdserver: request timed out', metadata }));
-  assert.equal(refused().reason, undefined);
-  metadata.set('tenure-reason', 'nobody leads');
-  const { details, reason, message } = refused();
+  const text = 'etcdserver: request timed out';
+  const refused = (trailers: Record<string, string>): EtcdError =>
+    etcdErrorOf('here', new GrpcCallError(GrpcCode.unavailable, text, { wasSent: true, trailers }));
+  assert.equal(refused({}).reason, undefined);
+  const { details, reason, message } = refused({ [reasonTrailer]: 'nobody leads' });
   assert.equal(details, 'etcdserver: request timed out');
   assert.equal(reason, 'nobody leads');
   assert.equal(message, 'here: etcdserver: request timed out: nobody leads');
@@ -29,7 +31,8 @@ test('what may come after the write is ambiguous, and so is all that is not know
   ]) {
     assert.equal(codeOf(details), 'ambiguous', details);
   }
-  assert.equal(codeOf('No connection established. Last error: null'), 'unreachable');
+  assert.equal(codeOf('connect ECONNREFUSED 127.0.0.1:1', false), 'unreachable');
+  assert.equal(codeOf('connect ECONNREFUSED 127.0.0.1:1'), 'ambiguous');
   assert.equal(codeOf('etcdserver: too many requests'), 'refused');
   assert.equal(codeOf('etcdserver: permission denied'), 'denied');
 });

@@ -1,10 +1,8 @@
-import { Metadata } from '@grpc/grpc-js';
+import { GrpcCallError } from '@tenure/grpc-client';
 import { reasonTrailer } from '@tenure/protocol';
 import { EtcdError } from '../etcd-error.ts';
 import type { EtcdErrorCode } from '../etcd-error.ts';
 
-/** grpc-js' words for a call that found no connection. If they ever change, the outcome counts as ambiguous. */
-const neverSent = 'No connection established';
 export const staleTokenTexts: ReadonlySet<string> = new Set([
   'etcdserver: invalid auth token',
   'etcdserver: revision of auth store is old',
@@ -42,7 +40,8 @@ const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
 export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
   if (error instanceof EtcdError) return error;
   const details = detailsOf(error);
-  const code = details.startsWith(neverSent) ? 'unreachable' : (codes.get(details) ?? 'ambiguous');
+  const isUnsent = error instanceof GrpcCallError && !error.wasSent;
+  const code = isUnsent ? 'unreachable' : (codes.get(details) ?? 'ambiguous');
   return new EtcdError(code, endpoint, details, { cause: error, reason: reasonOf(error) });
 }
 
@@ -50,12 +49,10 @@ export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
 const maxReasonChars = 200;
 
 function reasonOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('metadata' in error) || !(error.metadata instanceof Metadata)) return undefined;
-  const [reason] = error.metadata.get(reasonTrailer);
-  return typeof reason === 'string' ? reason.slice(0, maxReasonChars) : undefined;
+  return error instanceof GrpcCallError ? error.trailers[reasonTrailer]?.slice(0, maxReasonChars) : undefined;
 }
 
 function detailsOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'details' in error && typeof error.details === 'string' ? error.details : error.message;
+  if (error instanceof GrpcCallError) return error.details;
+  return error instanceof Error ? error.message : String(error);
 }

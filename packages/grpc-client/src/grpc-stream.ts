@@ -1,0 +1,162 @@
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import { Duplex } from 'node:stream';
+import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
+
+/** gRPC puts a flag and a length before each message. */
+const prefixBytes = 5;
+const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } = constants;
+/** What a status of HTTP stands for where the server sent none of gRPC: gRPC's HTTP to gRPC Status Code Mapping. */
+const codeOfHttp: Readonly<Record<number, number>> = {
+  400: GrpcCode.internal,
+  401: GrpcCode.unauthenticated,
+  403: GrpcCode.permissionDenied,
+  404: GrpcCode.unimplemented,
+  429: GrpcCode.unavailable,
+  502: GrpcCode.unavailable,
+  503: GrpcCode.unavailable,
+  504: GrpcCode.unavailable,
+};
+
+interface CallStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly trailers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * One call as a stream of whole messages, as bytes, both ways. It ends when the server has ended the call with status
+ * OK, and is destroyed with a GrpcCallError by anything else. `write` says by its return value whether the server takes
+ * more, as any stream of Node's does.
+ */
+export class GrpcStream extends Duplex {
+  readonly #http: ClientHttp2Stream;
+  readonly #maxMessageBytes: number;
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  /** Of the message that comes next, with its prefix; unknown until its prefix has come. */
+  #neededBytes = prefixBytes;
+  #status: CallStatus | undefined;
+  #httpStatus = 0;
+
+  constructor(http: ClientHttp2Stream, maxMessageBytes: number) {
+    super({ objectMode: true, writableHighWaterMark: 16, readableHighWaterMark: 16, allowHalfOpen: true });
+    this.#http = http;
+    this.#maxMessageBytes = maxMessageBytes;
+    http.on('response', (headers) => this.#takeHeaders(headers));
+    http.on('trailers', (trailers) => this.#takeStatus(trailers));
+    http.on('data', (bytes: Buffer) => this.#take(bytes));
+    http.on('error', () => {});
+    http.on('close', () => this.#closed());
+  }
+
+  /** Ends the call at both ends. What the server has done until it hears of it stays done. */
+  cancel(code: number = GrpcCode.cancelled, details = 'the call was cancelled'): void {
+    this.#fail(new GrpcCallError(code, details, { wasSent: true }));
+  }
+
+  override _write(message: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
+    if (this.#http.destroyed || this.#http.writableEnded) {
+      done();
+      return;
+    }
+    const prefix = Buffer.alloc(prefixBytes);
+    prefix.writeUInt32BE(message.length, 1);
+    this.#http.cork();
+    this.#http.write(prefix);
+    this.#http.write(message, () => done());
+    this.#http.uncork();
+  }
+
+  override _final(done: () => void): void {
+    this.#http.end(done);
+  }
+
+  override _read(): void {
+    this.#http.resume();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#http.destroyed) this.#http.close(NGHTTP2_CANCEL);
+    done(error);
+  }
+
+  #take(bytes: Buffer): void {
+    this.#unread.push(bytes);
+    this.#unreadBytes += bytes.length;
+    while (this.#unreadBytes >= this.#neededBytes && !this.destroyed) {
+      const all = this.#unread.length === 1 ? this.#unread[0]! : Buffer.concat(this.#unread, this.#unreadBytes);
+      const lengthBytes = all.readUInt32BE(1);
+      if (all.readUInt8(0) !== 0) return this.cancel(GrpcCode.internal, 'the server compressed a message unasked');
+      if (lengthBytes > this.#maxMessageBytes) {
+        const words = `Received message larger than max (${lengthBytes} vs ${this.#maxMessageBytes})`;
+        return this.cancel(GrpcCode.resourceExhausted, words);
+      }
+      const end = prefixBytes + lengthBytes;
+      this.#neededBytes = all.length < end ? end : prefixBytes;
+      this.#unread = [all];
+      if (all.length < end) return;
+      const rest = all.subarray(end);
+      this.#unread = rest.length === 0 ? [] : [rest];
+      this.#unreadBytes = rest.length;
+      if (!this.push(all.subarray(prefixBytes, end))) this.#http.pause();
+    }
+  }
+
+  #takeHeaders(headers: IncomingHttpHeaders): void {
+    this.#httpStatus = Number(headers[':status']);
+    this.#takeStatus(headers);
+  }
+
+  #takeStatus(headers: IncomingHttpHeaders): void {
+    const code = headers['grpc-status'];
+    if (typeof code !== 'string') return;
+    const trailers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(headers)) if (typeof value === 'string') trailers[name] = value;
+    this.#status = { code: Number(code), details: decodedMessage(headers['grpc-message']), trailers };
+  }
+
+  #closed(): void {
+    const status = this.#status ?? this.#statusOfEnd();
+    if (status.code === GrpcCode.ok) {
+      this.push(null);
+      // A server may end a call before its client has said everything.
+      if (!this.writableEnded) this.end();
+      return;
+    }
+    const wasSent = this.#status !== undefined || this.#http.rstCode !== NGHTTP2_REFUSED_STREAM;
+    this.#fail(new GrpcCallError(status.code, status.details, { wasSent, trailers: status.trailers ?? {} }));
+  }
+
+  /** Of a call that ended without a status. */
+  #statusOfEnd(): CallStatus {
+    if (this.#httpStatus !== 0 && this.#httpStatus !== 200) {
+      const details = `Received HTTP status code ${this.#httpStatus}`;
+      return { code: codeOfHttp[this.#httpStatus] ?? GrpcCode.unknown, details };
+    }
+    const { rstCode } = this.#http;
+    const isReset = rstCode !== undefined && rstCode !== NGHTTP2_NO_ERROR;
+    if (this.#httpStatus === 200 && !isReset && this.#http.readableEnded) {
+      return { code: GrpcCode.unknown, details: 'the server ended the call without a status' };
+    }
+    // Node ends the calls of a connection that broke as if they had been cancelled.
+    if (!isReset || this.#http.session === undefined || this.#http.session.destroyed) {
+      return { code: GrpcCode.unavailable, details: 'Connection dropped' };
+    }
+    const code = rstCode === NGHTTP2_CANCEL ? GrpcCode.cancelled : GrpcCode.unavailable;
+    return { code, details: `the stream was reset with code ${rstCode}` };
+  }
+
+  #fail(error: GrpcCallError): void {
+    if (!this.destroyed) this.destroy(error);
+  }
+}
+
+/** Percent-encoded by the server; what is not is taken as it is. */
+function decodedMessage(text: string | string[] | undefined): string {
+  if (typeof text !== 'string') return '';
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
