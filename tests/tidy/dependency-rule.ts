@@ -14,6 +14,9 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   cli: ['protocol', 'client'],
 };
 
+/** The one part of the server that is a user of the library: its client of etcd. */
+const usersOfTheLibrary = /^packages\/server\/src\/engines\/etcd\//;
+
 /** What a package may load only when it is needed, with `import()`. */
 const packagesOnDemand: Readonly<Record<string, readonly string[]>> = { cli: ['server'] };
 
@@ -44,16 +47,23 @@ export function checkDependencies(source: ParsedSource): Violation[] {
   const isTest = isTestCode(source.path);
   return source.imports.flatMap((imported) => {
     const message =
-      betweenPackages(owner, imported.from, imported.isDynamic, isTest) ??
+      betweenPackages(owner, source.path, imported, isTest) ??
       insideServer(source.path, imported.from) ??
       (isTest ? undefined : intoCore(owner, imported.from));
     return message === undefined ? [] : [{ path: source.path, line: imported.line, rule: 'dependencies', message }];
   });
 }
 
-function betweenPackages(owner: string, from: string, isDynamic: boolean, isTest: boolean): string | undefined {
+function betweenPackages(
+  owner: string,
+  path: string,
+  { from, isDynamic }: { readonly from: string; readonly isDynamic: boolean },
+  isTest: boolean,
+): string | undefined {
+  if (from === 'tenure/etcd' && usersOfTheLibrary.test(path)) return undefined;
   if (/^(\.\.\/)+packages\//.test(from)) return `import a package by its name, not ${from}`;
-  const match = /^@tenure\/([^/]+)(\/.*)?$/.exec(from) ?? (from === 'tenure' ? ['', 'client', undefined] : null);
+  const match =
+    /^@tenure\/([^/]+)(\/.*)?$/.exec(from) ?? (/^tenure(\/|$)/.test(from) ? ['', 'client', undefined] : null);
   const target = match?.[1];
   if (target === undefined) return undefined;
   if (match?.[2] !== undefined) return `import @tenure/${target} through its index, not ${from}`;

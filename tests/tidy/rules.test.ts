@@ -28,6 +28,7 @@ describe('the dependency rule', () => {
     ['packages/protocol/src/a.ts', `import { x } from '@tenure/core';`, '1: protocol may not import core'],
     ['packages/core/src/a.ts', `import type { X } from '@tenure/protocol';`, '1: core may not import protocol'],
     ['packages/core/src/a.ts', `import p from 'pino';`, '1: core may import only sorted-btree, not pino'],
+    ['packages/server/src/a.ts', `import { x } from 'tenure/etcd';`, '1: server may not import client'],
     ['packages/server/src/a.ts', `\nexport { x } from '@tenure/cli';`, '2: server may not import cli'],
     ['packages/server/src/a.ts', `import { x } from 'tenure';`, '1: server may not import client'],
     ['packages/cli/src/a.ts', `import { x } from '@tenure/server';`, '1: cli may load server only with import()'],
@@ -67,6 +68,7 @@ describe('the dependency rule', () => {
 
   it.each([
     ['packages/server/src/a.ts', `import { x } from '@tenure/core'; import { y } from '@tenure/protocol';`],
+    ['packages/server/src/engines/etcd/a.ts', `import { x } from 'tenure/etcd';`],
     ['packages/cli/src/serve.ts', `const { serve } = await import('@tenure/server');`],
     ['packages/core/src/a.ts', `import BTree from 'sorted-btree'; import { x } from './b.ts';`],
     ['packages/core/src/a.test.ts', `import fc from 'fast-check';`],

@@ -23,7 +23,7 @@ export class KvClient {
 
   async get(range: KeyRange, options: GetOptions = {}): Promise<GetResult> {
     const request = rangeRequest(range, options);
-    const answer = await this.#connection.read(etcdserverpb.KV.method.range, request, options.signal);
+    const answer = await this.#connection.read(etcdserverpb.KV.method.range, request, options);
     return getResult(answer, answer.header?.revision ?? 0n);
   }
 

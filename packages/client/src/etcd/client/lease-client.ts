@@ -57,7 +57,7 @@ export class LeaseClient {
   /** Ends it with all its keys: whether it was there. May be done again without harm, so it is tried until it is. */
   async revoke(id: bigint, signal?: Signal): Promise<boolean> {
     try {
-      await this.#connection.read(methods.leaseRevoke, { ID: id }, signal);
+      await this.#connection.read(methods.leaseRevoke, { ID: id }, { signal });
       return true;
     } catch (error) {
       if (error instanceof EtcdError && error.etcdCode === 'not-found') return false;

@@ -5,7 +5,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { UsageError } from '../../errors/usage-error.ts';
 import { EtcdError } from '../etcd-error.ts';
 import { EtcdChannel } from './etcd-channel.ts';
-import { etcdErrorOf, staleTokenTexts } from './etcd-error-of.ts';
+import { etcdErrorOf, isStaleToken } from './etcd-error-of.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import { ProcessRef } from '../../time/process-ref.ts';
@@ -17,6 +17,14 @@ export interface EtcdStream {
   readonly endpoint: string;
   /** Says that it ended without being asked to: what follows goes to another server, with a new token. */
   readonly abandon: () => void;
+}
+
+interface ReadOptions {
+  readonly signal?: Signal | undefined;
+  /** In all; that of the client if it is not given. */
+  readonly timeoutMs?: number;
+  /** Of one attempt, before another server is asked. */
+  readonly attemptTimeoutMs?: number;
 }
 
 interface StreamOptions {
@@ -79,19 +87,20 @@ export class EtcdConnection {
   read<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
-    signal: Signal = never,
+    options: ReadOptions = {},
   ): Promise<MessageShape<O>> {
-    return this.processRef.during(() => this.#read(method, request, signal));
+    return this.processRef.during(() => this.#read(method, request, options));
   }
 
   async #read<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
-    signal: Signal,
+    options: ReadOptions,
   ): Promise<MessageShape<O>> {
-    const untilMs = performance.now() + this.#timeoutMs;
+    const { signal = never, timeoutMs = this.#timeoutMs } = options;
+    const untilMs = performance.now() + timeoutMs;
     // One server that does not answer must not take all the time.
-    const attemptMs = this.#channels.length > 1 ? this.#timeoutMs / 2 : this.#timeoutMs;
+    const attemptMs = options.attemptTimeoutMs ?? (this.#channels.length > 1 ? timeoutMs / 2 : timeoutMs);
     for (;;) {
       try {
         return await this.#send(method, request, Math.min(untilMs, performance.now() + attemptMs), signal);
@@ -193,12 +202,12 @@ export class EtcdConnection {
       } catch (error) {
         signal.throwIfAborted();
         const failure = this.isClosed ? this.#closedError() : etcdErrorOf(channel.address, error);
-        const isStaleToken = staleTokenTexts.has(failure.details);
-        if (isStaleToken) this.#token = undefined;
+        const isStale = isStaleToken(failure);
+        if (isStale) this.#token = undefined;
         if (isUnanswered(error)) channel.reconnect();
         if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
         // Both say that nothing was done.
-        if (attempt === 1 && (isStaleToken || failure.etcdCode === 'unreachable')) continue;
+        if (attempt === 1 && (isStale || failure.etcdCode === 'unreachable')) continue;
         throw failure;
       }
     }
@@ -282,7 +291,7 @@ function pathOf(method: { readonly parent: { readonly typeName: string }; readon
 }
 
 function parseEndpoint(text: string): { readonly address: string; readonly isSecure: boolean } {
-  const match = /^(?:(https?):\/\/)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\/?$/.exec(text);
+  const match = /^(?:(https?):\/\/)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\/?$/.exec(text);
   const port = Number(match?.[3] ?? defaultPort);
   if (match === null || port < 1 || port > maxPort) {
     throw new UsageError(`the endpoint ${JSON.stringify(text)} must look like 127.0.0.1:2379`);

@@ -3,7 +3,7 @@ import { reasonTrailer } from '@tenure/protocol';
 import { EtcdError } from '../etcd-error.ts';
 import type { EtcdErrorCode } from '../etcd-error.ts';
 
-export const staleTokenTexts: ReadonlySet<string> = new Set([
+const staleTokenTexts: ReadonlySet<string> = new Set([
   'etcdserver: invalid auth token',
   'etcdserver: revision of auth store is old',
 ]);
@@ -43,6 +43,11 @@ export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
   const isUnsent = error instanceof GrpcCallError && !error.wasSent;
   const code = isUnsent ? 'unreachable' : (codes.get(details) ?? 'ambiguous');
   return new EtcdError(code, endpoint, details, { cause: error, reason: reasonOf(error) });
+}
+
+/** Whether another token may be accepted where this one was not. Nothing was done. */
+export function isStaleToken({ details }: EtcdError): boolean {
+  return staleTokenTexts.has(details);
 }
 
 /** What is shown of what may be any server's words. */

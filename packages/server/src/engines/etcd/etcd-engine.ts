@@ -3,7 +3,7 @@ import type { EngineState } from '../engine-health.ts';
 import type { LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
 import { EtcdClient } from './etcd-client.ts';
 import type { EtcdCredentials, EtcdTls } from './etcd-client.ts';
-import { troubleOf } from './etcd-failure.ts';
+import { troubleOf } from './engine-error-of.ts';
 import { etcdNotices } from './etcd-notices.ts';
 import { LogAppender } from './log-appender.ts';
 import { LogKeys } from './log-keys.ts';
@@ -55,9 +55,9 @@ export async function openEtcdEngine(options: EtcdEngineOptions): Promise<Shared
   let isReachable = true;
   const client = new EtcdClient({
     endpoints: options.endpoints,
-    credentials: options.credentials,
-    tls: options.tls,
-    requestTimeoutMs: options.requestTimeoutMs ?? 2000,
+    ...options.credentials,
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    timeoutMs: options.requestTimeoutMs ?? 2000,
     onOutcome: (failure) => {
       if (isReachable === (failure === undefined)) return;
       isReachable = failure === undefined;

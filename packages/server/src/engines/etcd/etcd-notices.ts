@@ -1,6 +1,7 @@
 import { etcdserverpb } from '@tenure/protocol';
+import { EtcdError } from 'tenure/etcd';
 import type { EtcdClient } from './etcd-client.ts';
-import { EtcdFailure, engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import type { LogKeys } from './log-keys.ts';
 
 /** These lose or invent data after a crash of a member, by etcd's own word. */
@@ -36,7 +37,7 @@ async function nobodyCompacts(client: EtcdClient, keys: LogKeys): Promise<boolea
     await client.read(etcdserverpb.KV.method.range, { key: keys.head, revision: 1n, countOnly: true });
     return true;
   } catch (error) {
-    if (error instanceof EtcdFailure && error.kind === 'compacted') return false;
+    if (error instanceof EtcdError && error.etcdCode === 'compacted') return false;
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
-import { engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import { getOp, keysRead, putOp, valueIs } from './etcd-requests.ts';
 import type { RequestOp } from './etcd-requests.ts';
 import { framesOf } from './frames.ts';

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { etcdserverpb } from '@tenure/protocol';
+import { EtcdError } from 'tenure/etcd';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { EtcdClient } from './etcd-client.ts';
-import { EtcdFailure, engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import { getOp, holdsNothing, keysRead, putOp } from './etcd-requests.ts';
 import type { LogKeys } from './log-keys.ts';
 import { decodeMark, encodeMark } from './log-mark.ts';
@@ -36,7 +37,7 @@ export async function openStoredLog(
     await stored.look();
     return stored;
   } catch (error) {
-    if (error instanceof EtcdFailure && error.details === 'etcdserver: permission denied') {
+    if (error instanceof EtcdError && error.details === 'etcdserver: permission denied') {
       const message = `the etcd user may not read and write under ${keys.prefix}/: ${grantHelp(keys)}`;
       throw new EngineError('unusable', message, { cause: error });
     }
@@ -95,7 +96,7 @@ async function makeLog(client: EtcdClient, keys: LogKeys): Promise<FoundHead> {
 async function checkLogsAbove(client: EtcdClient, keys: LogKeys): Promise<void> {
   for (const key of keys.headsAbove) {
     const { kvs } = await client.read(etcdserverpb.KV.method.range, { key }).catch((error: unknown) => {
-      if (error instanceof EtcdFailure && error.kind === 'denied') return { kvs: [] };
+      if (error instanceof EtcdError && error.etcdCode === 'denied') return { kvs: [] };
       throw error;
     });
     if (kvs[0] === undefined || !Buffer.from(kvs[0].value).toString().startsWith('tenure-head ')) continue;

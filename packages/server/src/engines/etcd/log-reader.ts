@@ -1,7 +1,7 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
-import { engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import { BodyCutter, bytesBehind, lastIndexOf } from './log-record.ts';
 import type { LogRecord } from './log-record.ts';
 import type { LogLook, StoredLog } from './stored-log.ts';

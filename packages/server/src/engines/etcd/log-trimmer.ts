@@ -1,5 +1,6 @@
 import { etcdserverpb } from '@tenure/protocol';
-import { EtcdFailure, engineErrorOf } from './etcd-failure.ts';
+import { EtcdError } from 'tenure/etcd';
+import { engineErrorOf } from './engine-error-of.ts';
 import { modRevisionIs, putOp } from './etcd-requests.ts';
 import type { KeyRange } from './log-keys.ts';
 import { encodeMark } from './log-mark.ts';
@@ -76,7 +77,7 @@ export class LogTrimmer {
       await this.#log.client.read(etcdserverpb.KV.method.compact, { revision });
     } catch (error) {
       // Somebody else was quicker.
-      if (!(error instanceof EtcdFailure && error.kind === 'compacted')) throw error;
+      if (!(error instanceof EtcdError && error.etcdCode === 'compacted')) throw error;
     }
   }
 }

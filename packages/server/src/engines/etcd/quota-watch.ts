@@ -1,7 +1,7 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { EngineError } from '../engine-error.ts';
 import type { EtcdClient } from './etcd-client.ts';
-import { engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 
 /** etcd before 3.6 does not tell its quota; this is its default. */
 const defaultQuotaBytes = 2 * 1024 * 1024 * 1024;

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { etcdserverpb } from '@tenure/protocol';
+import { EtcdError } from 'tenure/etcd';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { Position, StoredSnapshot } from '../log-engine.ts';
-import { EtcdFailure, engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import { deleteOp, exists, modRevisionIs, putOp, valueIs } from './etcd-requests.ts';
 import { FrameCutter } from './frames.ts';
 import { maxPartBytes } from './log-appender.ts';
@@ -141,7 +142,7 @@ export class SnapshotStore {
     try {
       return (await write()).succeeded;
     } catch (error) {
-      if (!(error instanceof EtcdFailure && error.kind === 'ambiguous')) {
+      if (!(error instanceof EtcdError && error.etcdCode === 'ambiguous')) {
         throw engineErrorOf('a snapshot could not be stored in etcd', error, 'unknown');
       }
       const { snapshot } = await this.#log.look().catch(() => ({ snapshot: undefined }));
@@ -191,7 +192,7 @@ export class SnapshotStore {
     const { range } = etcdserverpb.KV.method;
     try {
       const answer = await client.readPatiently(range, { key, revision }, signal).catch((error: unknown) => {
-        if (error instanceof EtcdFailure && error.kind === 'compacted') {
+        if (error instanceof EtcdError && error.etcdCode === 'compacted') {
           return client.readPatiently(range, { key }, signal);
         }
         throw error;

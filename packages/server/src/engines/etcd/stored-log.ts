@@ -2,7 +2,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import type { mvccpb } from '@tenure/protocol';
 import { EngineError } from '../engine-error.ts';
 import type { EtcdClient } from './etcd-client.ts';
-import { engineErrorOf } from './etcd-failure.ts';
+import { engineErrorOf } from './engine-error-of.ts';
 import { getOp, keysRead, rangeOp } from './etcd-requests.ts';
 import type { LogKeys } from './log-keys.ts';
 import { decodeMark, decodeSnapshotMark } from './log-mark.ts';
