@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { constants, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
@@ -140,6 +141,30 @@ describe('a call', () => {
     }
     expect(next).toBe(500);
   });
+});
+
+test('a stream that the server ends hands over what came before, and says how it ended', async () => {
+  const address = await http2Server((stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '6', 'grpc-message': 'taken', why: 'so' }));
+    for (const text of ['a', 'b', 'c']) stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0, 1]), Buffer.from(text)]));
+    stream.end();
+  });
+  const channel = channelTo(address);
+  await channel.connect(5_000);
+  for (const pauseMs of [0, 20]) {
+    // This side says nothing of an end.
+    const stream = channel.stream('/t/Both');
+    const messages: string[] = [];
+    const reading = (async () => {
+      for await (const message of stream as AsyncIterable<Buffer>) {
+        messages.push(message.toString());
+        if (pauseMs > 0) await delay(pauseMs);
+      }
+    })();
+    expect(await failureOf(reading)).toMatchObject({ code: 6, details: 'taken', trailers: { why: 'so' } });
+    expect(messages).toEqual(['a', 'b', 'c']);
+  }
 });
 
 describe('whether a call was sent', () => {

@@ -37,6 +37,9 @@ export class GrpcStream extends Duplex {
   #neededBytes = prefixBytes;
   #status: CallStatus | undefined;
   #httpStatus = 0;
+  #isOver = false;
+  /** What the stream ends with when what came before it was read. */
+  #failure: GrpcCallError | undefined;
 
   constructor(http: ClientHttp2Stream, maxMessageBytes: number) {
     super({ objectMode: true, writableHighWaterMark: 16, readableHighWaterMark: 16, allowHalfOpen: true });
@@ -46,12 +49,15 @@ export class GrpcStream extends Duplex {
     http.on('trailers', (trailers) => this.#takeStatus(trailers));
     http.on('data', (bytes: Buffer) => this.#take(bytes));
     http.on('error', () => {});
-    http.on('close', () => this.#closed());
+    // The server has ended the call; this side may still be open. Without an end, the connection broke.
+    http.on('end', () => this.#over());
+    http.on('close', () => this.#over());
   }
 
   /** Ends the call at both ends. What the server has done until it hears of it stays done. */
   cancel(code: number = GrpcCode.cancelled, details = 'the call was cancelled'): void {
-    this.#fail(new GrpcCallError(code, details, { wasSent: true }));
+    this.#isOver = true;
+    this.destroy(new GrpcCallError(code, details, { wasSent: true }));
   }
 
   override _write(message: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
@@ -69,6 +75,13 @@ export class GrpcStream extends Duplex {
 
   override _final(done: () => void): void {
     this.#http.end(done);
+  }
+
+  override read(count?: number): unknown {
+    const message: unknown = super.read(count);
+    const failure = this.#failure;
+    if (failure !== undefined && this.readableLength === 0) queueMicrotask(() => this.destroy(failure));
+    return message;
   }
 
   override _read(): void {
@@ -115,7 +128,9 @@ export class GrpcStream extends Duplex {
     this.#status = { code: Number(code), details: decodedMessage(headers['grpc-message']), trailers };
   }
 
-  #closed(): void {
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     const status = this.#status ?? this.#statusOfEnd();
     if (status.code === GrpcCode.ok) {
       this.push(null);
@@ -124,7 +139,7 @@ export class GrpcStream extends Duplex {
       return;
     }
     const wasSent = this.#status !== undefined || this.#http.rstCode !== NGHTTP2_REFUSED_STREAM;
-    this.#fail(new GrpcCallError(status.code, status.details, { wasSent, trailers: status.trailers ?? {} }));
+    this.#failWhenRead(new GrpcCallError(status.code, status.details, { wasSent, trailers: status.trailers ?? {} }));
   }
 
   /** Of a call that ended without a status. */
@@ -146,8 +161,9 @@ export class GrpcStream extends Duplex {
     return { code, details: `the stream was reset with code ${rstCode}` };
   }
 
-  #fail(error: GrpcCallError): void {
-    if (!this.destroyed) this.destroy(error);
+  #failWhenRead(error: GrpcCallError): void {
+    this.#failure = error;
+    if (this.readableLength === 0) this.destroy(error);
   }
 }
 
