@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkAny } from './tidy/any-rule.ts';
 import { checkBannedWords } from './tidy/banned-words-rule.ts';
+import { checkCircles } from './tidy/circle-rule.ts';
 import { checkCorePurity } from './tidy/core-purity-rule.ts';
 import { findDeadExports } from './tidy/dead-exports-rule.ts';
 import { checkDependencies } from './tidy/dependency-rule.ts';
@@ -30,8 +31,9 @@ describe('the repository', () => {
     }
   });
 
-  it('imports only downward', () => {
+  it('imports only downward, and never in a circle', () => {
     expectNone(sources.flatMap(checkDependencies));
+    expectNone(checkCircles(sources));
   });
 
   it('keeps clocks, randomness and I/O out of the core', () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkAny } from './any-rule.ts';
+import { checkCircles } from './circle-rule.ts';
 import { checkCorePurity } from './core-purity-rule.ts';
 import { findDeadExports } from './dead-exports-rule.ts';
 import { checkDependencies } from './dependency-rule.ts';
@@ -80,6 +81,26 @@ describe('the dependency rule', () => {
     ['tests/a.test.ts', `import { x } from '@tenure/server';`],
   ])('allows, in %s, %s', (path, text) => {
     expect(check(path, text)).toEqual([]);
+  });
+});
+
+describe('the circle rule', () => {
+  const files = (c: string) => [
+    source('x/a.ts', `import type { B } from './b/b.ts';`),
+    source('x/b/b.ts', `import { c } from '../c.ts';`),
+    source('x/c.ts', c),
+  ];
+
+  it('tells a circle, of types too, with the way around', () => {
+    expect(messages(checkCircles(files(`import type { A } from './a.ts';`)))).toEqual([
+      '1: imports in a circle: x/a.ts > x/b/b.ts > x/c.ts > x/a.ts',
+    ]);
+  });
+
+  it('allows a file that several import, and one that is loaded on demand', () => {
+    expect(messages(checkCircles(files(`const { a } = await import('./a.ts'); import { d } from './d.ts';`)))).toEqual(
+      [],
+    );
   });
 });
 

@@ -5,16 +5,16 @@ import type { KeyValueStore } from './key-value-store.ts';
 import type { DeleteRangeRequest, PutRequest, RangeRequest } from './kv-types.ts';
 import { mostBytesAnswered, sortsByValue } from './range-scan.ts';
 import type { TxnCost } from './txn-limits.ts';
-import type { TxnPlan } from './txn-plan.ts';
+import type { PlannedTxn } from './planned-txn.ts';
 
 /** On the state before the first write, and with what the ops before each one put. */
-export function checkCost(store: KeyValueStore, plan: TxnPlan, cost: TxnCost): CoreError | undefined {
+export function checkCost(store: KeyValueStore, plan: PlannedTxn, cost: TxnCost): CoreError | undefined {
   if (!cost.isLimited) return undefined;
   addCost(store, plan, cost);
   return cost.isExceeded ? coreError('RequestTooLarge') : undefined;
 }
 
-function addCost(store: KeyValueStore, plan: TxnPlan, cost: TxnCost): void {
+function addCost(store: KeyValueStore, plan: PlannedTxn, cost: TxnCost): void {
   for (const op of plan.ops) {
     if (cost.isExceeded) return;
     if (op.kind === 'txn') addCost(store, op.plan, cost);

@@ -13,25 +13,17 @@ import type {
   TxnResult,
 } from './kv-types.ts';
 import type { LeaseLinks } from './lease-links.ts';
+import type { PlannedOp, PlannedTxn } from './planned-txn.ts';
 import { readRange } from './range-scan.ts';
 import { checkCost } from './txn-cost.ts';
 import { TxnCost } from './txn-limits.ts';
 import type { TxnLimits } from './txn-limits.ts';
 
-/**
- * A transaction whose comparisons have been made, nested ones too: all on the state before its first write. What is
- * planned either runs as a whole or, if `check` finds a fault, not at all.
- */
-export interface TxnPlan {
-  readonly succeeded: boolean;
-  readonly ops: readonly PlannedOp[];
-}
-
 /** So much is compared in less than a millisecond. */
 const fewComparedBytes = 1024 * 1024;
 
 /** What of the transaction is to be carried out now; RequestTooLarge where that is more than the limits allow. */
-export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits): TxnPlan | CoreError {
+export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits): PlannedTxn | CoreError {
   const cost = new TxnCost(limits);
   const plan = choose(store, txn, cost);
   return checkCost(store, plan, cost) ?? plan;
@@ -70,9 +62,7 @@ function isInterval(op: RequestOp): boolean {
   }
 }
 
-export type PlannedOp = Exclude<RequestOp, { readonly kind: 'txn' }> | { readonly kind: 'txn'; readonly plan: TxnPlan };
-
-function choose(store: KeyValueStore, txn: TxnRequest, cost: TxnCost): TxnPlan {
+function choose(store: KeyValueStore, txn: TxnRequest, cost: TxnCost): PlannedTxn {
   const succeeded = txn.compare.every((compare) => compareHolds(store, compare, cost));
   const chosen = succeeded ? txn.success : txn.failure;
   const ops = chosen.map((op): PlannedOp => {
@@ -89,12 +79,12 @@ export function isReadOnlyTxn(txn: TxnRequest): boolean {
 }
 
 /** Whether the plan, as it was chosen, puts a key. */
-export function planPuts(plan: TxnPlan): boolean {
+export function planPuts(plan: PlannedTxn): boolean {
   return plan.ops.some((op) => op.kind === 'put' || (op.kind === 'txn' && planPuts(op.plan)));
 }
 
 /** The first op, in order, that cannot be carried out. */
-export function checkPlan(store: KeyValueStore, leases: LeaseLinks, plan: TxnPlan): CoreError | undefined {
+export function checkPlan(store: KeyValueStore, leases: LeaseLinks, plan: PlannedTxn): CoreError | undefined {
   return checkOps(store, leases, plan, new IntervalSet());
 }
 
@@ -104,7 +94,7 @@ export function checkPlan(store: KeyValueStore, leases: LeaseLinks, plan: TxnPla
 function checkOps(
   store: KeyValueStore,
   leases: LeaseLinks,
-  plan: TxnPlan,
+  plan: PlannedTxn,
   deletes: IntervalSet,
 ): CoreError | undefined {
   for (const op of plan.ops) {
@@ -169,7 +159,7 @@ function checkRevision(store: KeyValueStore, range: RangeRequest): CoreError | u
  * Carries out a plan. The caller commits. Where nobody waits for the answer, only what changes the state is done: the
  * answer has no responses.
  */
-export function runPlan(store: KeyValueStore, plan: TxnPlan, isAwaited: boolean): TxnResult {
+export function runPlan(store: KeyValueStore, plan: PlannedTxn, isAwaited: boolean): TxnResult {
   const responses: ResponseOp[] = [];
   for (const op of plan.ops) {
     const response = runOp(store, op, isAwaited);

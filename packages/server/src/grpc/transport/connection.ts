@@ -2,10 +2,24 @@ import type { ServerHttp2Session } from 'node:http2';
 import type { Budget } from './budget.ts';
 import type { HttpClientConnection, HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
-import type { StreamCall } from './stream-call.ts';
-import type { StreamTurn } from './stream-starts.ts';
+import type { GrpcStatus } from './grpc-status.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
+
+/** A call of a connection, as the connection knows it. */
+export interface OpenCall {
+  /** Called by each sweep of the connection for the calls that are bounded in time. */
+  sweep(): void;
+  /** Ends the call with this status, unless it has ended. */
+  refuse(status: GrpcStatus): void;
+}
+
+/** The new streams of one connection in one turn of the event loop. */
+export interface StreamTurn {
+  turn: number;
+  arrived: number;
+  started: number;
+}
 
 /** What the calls of one HTTP/2 connection share. */
 export interface Connection extends HttpClientConnection {
@@ -13,9 +27,9 @@ export interface Connection extends HttpClientConnection {
   readonly limits: TransportLimits;
   readonly log: TransportLog;
   /** Calls whose request or reply is bounded in time; looked at by every sweep. */
-  readonly timedCalls: Set<StreamCall>;
+  readonly timedCalls: Set<OpenCall>;
   /** Calls that may last for as long as both sides like; ended when the server stops. */
-  readonly lastingCalls: Set<StreamCall>;
+  readonly lastingCalls: Set<OpenCall>;
   readonly openCalls: Budget;
   /** Bytes of requests that are not complete. */
   readonly requestBytes: Budget;

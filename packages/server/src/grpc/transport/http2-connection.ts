@@ -1,10 +1,9 @@
 import { constants, type ServerHttp2Session } from 'node:http2';
 import { Budget } from './budget.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, OpenCall } from './connection.ts';
 import type { GrpcStatus } from './grpc-status.ts';
 import type { HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
-import type { StreamCall } from './stream-call.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
@@ -31,8 +30,8 @@ export class Http2Connection implements Connection {
   readonly session: ServerHttp2Session;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
-  readonly timedCalls: Set<StreamCall> = new Set();
-  readonly lastingCalls: Set<StreamCall> = new Set();
+  readonly timedCalls: Set<OpenCall> = new Set();
+  readonly lastingCalls: Set<OpenCall> = new Set();
   readonly openCalls: Budget;
   readonly requestBytes: Budget;
   readonly replyBytes: Budget;

@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { exactText, reasonTrailer } from '@tenure/protocol';
-import type { Connection } from './connection.ts';
+import type { Connection, OpenCall } from './connection.ts';
 import { encodeGrpcMessage } from './grpc-message.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { CallHead } from './request-head.ts';
@@ -25,7 +25,7 @@ type CallStream = ServerHttp2Stream & { [callOf]?: StreamCall };
  * What the three kinds of call have in common: one HTTP/2 stream from its headers to its close, the deadline, the
  * signal, and the two ways of ending: trailers after messages, or a status alone.
  */
-export abstract class StreamCall implements Call {
+export abstract class StreamCall implements Call, OpenCall {
   readonly path: string;
   readonly metadata: IncomingHttpHeaders;
   readonly deadlineMs: number;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import type { Connection } from './connection.ts';
+import type { Connection, StreamTurn } from './connection.ts';
 import { FairQueue } from './fair-queue.ts';
 import { setReading } from './socket-reading.ts';
 import type { TransportLimits } from './transport-limits.ts';
@@ -7,13 +7,6 @@ import type { TransportLimits } from './transport-limits.ts';
 interface NewStream {
   readonly stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
-}
-
-/** The new streams of one connection in one turn of the event loop. */
-export interface StreamTurn {
-  turn: number;
-  arrived: number;
-  started: number;
 }
 
 /** What makes a call of a new stream. */

@@ -1,9 +1,8 @@
 import { type History, type WatchBatch, WatchHub } from '@tenure/core';
-import type { StreamWatch } from './stream-watch.ts';
+import type { ScheduledStream, StreamWatch } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchLimits } from './watch-limits.ts';
 import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
-import type { WatchStream } from './watch-stream.ts';
 
 /**
  * What all Watch calls of a server share, and the order in which they are served.
@@ -18,13 +17,13 @@ export class WatchScheduler {
   readonly encoder: WatchReplyEncoder;
   readonly limits: WatchLimits;
   readonly progressNotifyIntervalMs: number;
-  readonly streams = new Set<WatchStream>();
+  readonly streams = new Set<ScheduledStream>();
   /** Of the keys and range ends of all watches. */
   watchedKeyBytes = 0;
   /** Streams with lagging watches that they could read for; the one in front is next. */
-  readonly #queue = new TurnQueue<WatchStream>();
+  readonly #queue = new TurnQueue<ScheduledStream>();
   /** Streams that asked for progress while something was still to be delivered. */
-  readonly #awaitingSettled = new Set<WatchStream>();
+  readonly #awaitingSettled = new Set<ScheduledStream>();
   #batches: readonly WatchBatch<StreamWatch>[] = [];
   #nextBatch = 0;
   #turn: NodeJS.Immediate | undefined;
@@ -52,17 +51,17 @@ export class WatchScheduler {
   }
 
   /** Calls the stream's tryProgress once everything that has happened is delivered. */
-  onSettled(stream: WatchStream): void {
+  onSettled(stream: ScheduledStream): void {
     this.#awaitingSettled.add(stream);
   }
 
   /** The stream has a lagging watch, and can take something. */
-  enqueue(stream: WatchStream): void {
+  enqueue(stream: ScheduledStream): void {
     this.#queue.push(stream);
     this.#schedule();
   }
 
-  leave(stream: WatchStream): void {
+  leave(stream: ScheduledStream): void {
     this.streams.delete(stream);
     this.#queue.delete(stream);
     this.#awaitingSettled.delete(stream);

@@ -3,7 +3,7 @@ import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
 import { DecodeError, decodeMessage } from '@tenure/codec';
 import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
-import type { StreamWatch, StreamWatcher } from './stream-watch.ts';
+import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchScheduler } from './watch-scheduler.ts';
 
@@ -19,7 +19,7 @@ const duplicateId = 'mvcc: duplicate watch ID provided on the WatchStream';
  * Nothing waits here but cursors. While the reader does not read, watches for which something happens fall behind;
  * they read on from the history when it does, one batch of one watch at a time, in turn.
  */
-export class WatchStream {
+export class WatchStream implements ScheduledStream {
   readonly #call: DuplexCall;
   readonly #scheduler: WatchScheduler;
   readonly #watchers = new Map<bigint, StreamWatcher>();
