@@ -44,4 +44,5 @@ export { encodeList, type ListMessage, SlicedReply } from './sliced-reply.ts';
 export { type MeasuredTxnRequest, decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
 export { maxTxnDepth } from './txn-depth.ts';
 export { encodeTxnResponseWithin } from './txn-response.ts';
+export { varintSize, writeVarint } from './wire-write.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './watch-response.ts';

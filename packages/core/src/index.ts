@@ -1,5 +1,6 @@
 export { coreError } from './core-error.ts';
 export type { CoreError, CoreErrorCode } from './core-error.ts';
+export { leaseOverheadBytes } from './lease/lease-collection.ts';
 export type { Lease, LeaseChange } from './lease/lease-types.ts';
 export type { History } from './mvcc/history.ts';
 export type { KvHash } from './mvcc/key-value-store.ts';

@@ -12,4 +12,5 @@ export * as v3lockpb from './gen/lock.gen.ts';
 export { type ErrorEntry, type ErrorName, errorCatalogue } from './errors/error-catalogue.ts';
 export { exactText } from './errors/exact-text.ts';
 export { type ExtensionField, extensionFields, firstExtensionNumber, reasonTrailer } from './extensions.ts';
+export { parseGoDurationMs } from './go-duration.ts';
 export { type MethodKind, type RpcMethod, rpcMethods } from './methods.ts';

@@ -10,7 +10,7 @@ import type { Lease } from './lease-types.ts';
  * What one lease takes in memory beside its label: record, place, id. etcd counts 64 bytes for a lease, but its quota
  * bounds a file; ours bounds memory, so it must be met before the memory is.
  */
-const leaseOverheadBytes = 192;
+export const leaseOverheadBytes = 192;
 
 /** A lease in its place. It is replaced when the lease changes, so that a clone of the tree keeps the old lease. */
 interface Held {

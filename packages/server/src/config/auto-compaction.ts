@@ -1,5 +1,5 @@
 import { ConfigError } from './config-error.ts';
-import { parseDurationMs } from './duration.ts';
+import { parseGoDurationMs } from '@tenure/protocol';
 
 export type AutoCompactionMode = 'periodic' | 'revision';
 
@@ -30,7 +30,7 @@ export function parseAutoCompaction(mode: AutoCompactionMode, retention: string)
     }
     return { mode, retention: count };
   }
-  const retentionMs = count === undefined ? parseDurationMs(retention) : count * 3_600_000;
+  const retentionMs = count === undefined ? parseGoDurationMs(retention) : count * 3_600_000;
   if (retentionMs === undefined || !Number.isSafeInteger(retentionMs)) {
     throw new ConfigError('must be hours, such as 1, or a duration, such as 30m');
   }

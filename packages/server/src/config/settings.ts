@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { AutoCompactionMode } from './auto-compaction.ts';
 import { ConfigError } from './config-error.ts';
-import { parseDurationMs } from './duration.ts';
+import { parseGoDurationMs } from '@tenure/protocol';
 import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
 import { maxMemberNameChars } from './member-address.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
@@ -286,7 +286,7 @@ function wholeNumber(limits: { min: number; max: number }): (text: string) => nu
 
 function durationMs(limits: { minMs: number; maxMs: number }): (text: string) => number {
   return (text) => {
-    const ms = parseDurationMs(text);
+    const ms = parseGoDurationMs(text);
     if (ms === undefined) throw new ConfigError('must be a duration, such as 300ms or 1h30m');
     if (!Number.isInteger(ms)) throw new ConfigError('must be a whole number of milliseconds');
     if (ms < limits.minMs || ms > limits.maxMs) {

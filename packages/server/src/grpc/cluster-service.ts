@@ -2,7 +2,7 @@ import type { Member } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import { encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
-import { headerMessage } from './header-message.ts';
+import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 
 /** A member as the replies of the Cluster service have it. */

@@ -1,4 +1,4 @@
-import { checkCompact, checkDeleteRange, checkPut, checkTxn } from '@tenure/core';
+import { leaseOverheadBytes, checkCompact, checkDeleteRange, checkPut, checkTxn } from '@tenure/core';
 import type { Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
 import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
@@ -18,8 +18,6 @@ const maxAlarms = 1_024;
 const maxMembers = 1_024;
 /** As large as clients make them; servers make the rest by themselves, and none of those may fail for its size. */
 const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
-/** What a lease takes beside its keys and its label, as the state counts it. */
-const leaseBytes = 192;
 
 /**
  * What a command must be like to come into the log. Services ask for what clients send them, and the leader asks again
@@ -74,7 +72,7 @@ export class CommandRules {
   /** Undefined if there is space for what the command may add; else a promise that rejects: see QuotaGuard.admit. */
   admit(command: Command, requestBytes: number): Promise<never> | undefined {
     const { quota } = this.#options;
-    if (command.kind === 'leaseGrant') return quota.admit(leaseBytes + command.label.length);
+    if (command.kind === 'leaseGrant') return quota.admit(leaseOverheadBytes + command.label.length);
     const grows = command.kind === 'put' || (command.kind === 'txn' && mayPut(command.txn));
     return grows ? quota.admit(requestBytes) : undefined;
   }

@@ -17,10 +17,9 @@ import {
 } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
-import { headerMessage } from './header-message.ts';
 import type { Identity } from './identity.ts';
 import type { LongReplies } from './long-replies.ts';
-import { responseHeader } from './response-header.ts';
+import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { toSafeNumber } from './safe-number.ts';
 import { statusOfCoreError } from './status-of.ts';

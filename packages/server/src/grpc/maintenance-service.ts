@@ -6,7 +6,7 @@ import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.t
 import { breathe } from '../replica/breathe.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
-import { headerMessage } from './header-message.ts';
+import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { SharedHash } from './shared-hash.ts';
 import { SnapshotSpool } from './snapshot-spool.ts';

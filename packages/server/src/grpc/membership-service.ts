@@ -2,11 +2,14 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
-import { headerMessage } from './header-message.ts';
+import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
-import { isPeerUrl } from './peer-url.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
 import type { GrpcStatus } from './transport/grpc-status.ts';
+
+/** Host and port, perhaps with a user before them and a query behind, and no path. */
+const webUrl = /^https?:\/\/(?:[^\s/?#@]*@)?(?:\[[^\s\][/?#@]+\]|[^\s\][/?#@:%]*):\d*(?:[?#]\S*)?$/i;
+const socketUrl = /^unixs?:\S*$/i;
 
 export interface MembershipServiceOptions {
   readonly replica: ReplicaAccess;
@@ -80,4 +83,10 @@ export class MembershipService {
   #isMember(id: bigint): boolean {
     return this.#options.replica.state.members.some((member) => member.id === id);
   }
+}
+
+/** Whether etcd takes this for an address where members reach each other: it asks for a scheme and host:port. */
+function isPeerUrl(text: string): boolean {
+  const url = text.trim();
+  return webUrl.test(url) || socketUrl.test(url);
 }

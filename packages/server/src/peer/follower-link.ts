@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from '@tenure/core';
 import { errorCatalogue, peerpb } from '@tenure/protocol';
-import { decodeMessage, encodeFramed } from '@tenure/codec';
+import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { Replica } from '../replica/replica.ts';
 import { statusNamed, streamStatusOf } from '../grpc/status-of.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
@@ -298,7 +298,7 @@ export class FollowerLink {
       if (this.#waitingReplyBytes + this.#call.bufferedBytes >= maxWaitingReplyBytes) {
         throw new GrpcStatus(GrpcCode.resourceExhausted, 'too many bytes of replies wait to be read by a server');
       }
-      const reply = framed.subarray(5);
+      const reply = framed.subarray(frameHeadroomBytes);
       this.#waitingReplyBytes += reply.length;
       this.#outbox.put({ calls: [{ sequence, code: 0, reply }] });
     } catch (error) {

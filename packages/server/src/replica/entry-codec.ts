@@ -1,4 +1,4 @@
-import { decodeVarint, encodeVarint, varintLength } from './varint.ts';
+import { varintSize, writeVarint } from '@tenure/codec';
 
 /** A command as it is written to the log. */
 export interface EncodedCommand {
@@ -35,25 +35,25 @@ export function encodeEntry(headers: EntryHeaders, commands: readonly EncodedCom
     [headerNames.epoch, headers.epoch],
     [headerNames.timeMs, headers.timeMs],
   ];
-  let length = 1 + varintLength(named.length) + varintLength(commands.length);
-  for (const [name, value] of named) length += 1 + name.length + varintLength(value);
+  let length = 1 + varintSize(named.length) + varintSize(commands.length);
+  for (const [name, value] of named) length += 1 + name.length + varintSize(value);
   for (const { kind, payload, origin } of commands) {
-    length += varintLength(2 * kind + 1) + varintLength(payload.length) + payload.length;
-    if (origin !== undefined) length += varintLength(origin.run) + varintLength(origin.sequence);
+    length += varintSize(2 * kind + 1) + varintSize(payload.length) + payload.length;
+    if (origin !== undefined) length += varintSize(origin.run) + varintSize(origin.sequence);
   }
   const bytes = Buffer.allocUnsafe(length);
   bytes[0] = entryFormat;
-  let at = encodeVarint(named.length, bytes, 1);
+  let at = writeVarint(bytes, 1, named.length);
   for (const [name, value] of named) {
     bytes[at++] = name.length;
     at += bytes.write(name, at, 'latin1');
-    at = encodeVarint(value, bytes, at);
+    at = writeVarint(bytes, at, value);
   }
-  at = encodeVarint(commands.length, bytes, at);
+  at = writeVarint(bytes, at, commands.length);
   for (const { kind, payload, origin } of commands) {
-    at = encodeVarint(origin === undefined ? 2 * kind : 2 * kind + 1, bytes, at);
-    if (origin !== undefined) at = encodeVarint(origin.sequence, bytes, encodeVarint(origin.run, bytes, at));
-    at = encodeVarint(payload.length, bytes, at);
+    at = writeVarint(bytes, at, origin === undefined ? 2 * kind : 2 * kind + 1);
+    if (origin !== undefined) at = writeVarint(bytes, writeVarint(bytes, at, origin.run), origin.sequence);
+    at = writeVarint(bytes, at, payload.length);
     bytes.set(payload, at);
     at += payload.length;
   }
@@ -95,4 +95,19 @@ export function decodeEntry(bytes: Uint8Array): { headers: EntryHeaders; command
   const timeMs = values.get(headerNames.timeMs);
   if (epoch === undefined || timeMs === undefined) throw new Error('an entry of the log has no epoch or no time');
   return { headers: { epoch, timeMs }, commands };
+}
+
+/** Reads a varint at the cursor and moves it. Throws if the bytes end first or the number is above 2^53 - 1. */
+function decodeVarint(bytes: Uint8Array, cursor: { at: number }): number {
+  let value = 0;
+  let factor = 1;
+  for (;;) {
+    const byte = bytes[cursor.at++];
+    if (byte === undefined) throw new Error('an entry of the log ends within a number');
+    value += (byte & 0x7f) * factor;
+    if (byte < 0x80) break;
+    factor *= 0x80;
+  }
+  if (!Number.isSafeInteger(value)) throw new Error('an entry of the log holds a number above 2^53 - 1');
+  return value;
 }

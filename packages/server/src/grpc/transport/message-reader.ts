@@ -1,6 +1,6 @@
+import { frameHeadroomBytes } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { decompressMessage } from './message-decompressor.ts';
-import { frameHeadroomBytes } from './transport.ts';
 
 /**
  * Cuts the bytes of one stream into messages, however HTTP/2 cut them into DATA frames. The size of a message is

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { frameHeadroomBytes } from '@tenure/codec';
 import type { Connection } from './connection.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { MessageReader } from './message-reader.ts';
 import type { RequestHead } from './request-head.ts';
 import { deadlineExceeded, StreamCall, toStatus } from './stream-call.ts';
-import { frameHeadroomBytes } from './transport.ts';
 
 /**
  * A call whose client sends one message: unary and server-streaming ones. The message is handed on when the client

@@ -1,10 +1,11 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { exactText, reasonTrailer } from '@tenure/protocol';
+import { frameHeadroomBytes } from '@tenure/codec';
 import type { Connection, OpenCall } from './connection.ts';
 import { encodeGrpcMessage } from './grpc-message.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { CallHead } from './request-head.ts';
-import { type Call, frameHeadroomBytes } from './transport.ts';
+import type { Call } from './transport.ts';
 
 /** The longest delay that a timer takes; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;

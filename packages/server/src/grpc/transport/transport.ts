@@ -10,8 +10,8 @@ import type { GrpcStatus } from './grpc-status.ts';
  * their first five bytes are left free for gRPC's prefix, which the transport fills in, so that a reply is never
  * copied to be framed (`frameHeadroomBytes`).
  */
-export const frameHeadroomBytes = 5;
 
+/** A call as services see it. */
 export interface Call {
   /** '/package.Service/Method' */
   readonly path: string;

@@ -12,10 +12,10 @@ const duration = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 
 /**
- * Milliseconds of a duration as Go writes it: '300ms', '1.5h', '2h45m', and '0' alone. Undefined when the text is
- * none, or is negative. The result may have a fraction ('1us').
+ * Milliseconds of a duration as Go writes it, and so etcd's flags: '300ms', '1.5h', '2h45m', and '0' alone. Undefined
+ * when the text is none, or is negative. The result may have a fraction ('1us').
  */
-export function parseDurationMs(text: string): number | undefined {
+export function parseGoDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
   if (!duration.test(text)) return undefined;
   let sumMs = 0;
