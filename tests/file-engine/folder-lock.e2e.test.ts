@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openFileEngine } from '../../packages/server/src/engines/file/file-engine.ts';
@@ -91,6 +91,19 @@ test('a server whose lock file is removed stops by itself, while it is asked for
     server.client.close();
     expect(code).toBe(1);
     expect(err).toMatch(removed);
+  });
+});
+
+test('a server whose folder a file has replaced stops by itself, while it is asked for nothing', async () => {
+  await withTemporaryFolder(async (parent) => {
+    const dataDir = join(parent, 'data');
+    const server = await TestedServer.start({ dataDir });
+    renameSync(dataDir, `${dataDir}-moved`);
+    writeFileSync(dataDir, '');
+    const { code, err } = await server.process.ended;
+    server.client.close();
+    expect(code).toBe(1);
+    expect(err).toMatch(/the lock on the data folder, cannot be looked at \(ENOTDIR\)/);
   });
 });
 

@@ -177,8 +177,14 @@ class Candidate {
 
   lostBecause(): string | undefined {
     const path = join(this.#folder, this.#name);
-    const found = fileIdAt(path);
-    if (found !== undefined && found.ino === this.#inode?.ino && found.dev === this.#inode.dev) return undefined;
+    try {
+      const found = fileIdAt(path);
+      if (found !== undefined && found.ino === this.#inode?.ino && found.dev === this.#inode.dev) return undefined;
+    } catch (error) {
+      // Such as ENOTDIR where a file has taken the folder's place, or ESTALE: whoever holds what is there, we do not.
+      const code = systemErrorCode(error) ?? String(error);
+      return `${path}, the lock on the data folder, cannot be looked at (${code}), so another server may have it`;
+    }
     return `${path}, the lock on the data folder, was removed or the folder was moved, so another server may have it`;
   }
 
