@@ -77,6 +77,18 @@ describe.skipIf(!canRun)('the engine postgres behind a pooler', () => {
     expect(rows).toEqual([{ scans: 'on' }]);
   });
 
+  test.each([3, 4])('that pools by session and has %i connections serves one server', async (size) => {
+    const url = await bouncer('session', [`default_pool_size = ${size}`]);
+    const { engine } = await opened.open({ url, schema: `small_${size}` });
+    const end = await engine.append([entry('a')], logStart);
+    expect(await engine.tail()).toEqual(end);
+  });
+
+  test('that pools by transaction and has one connection is refused', async () => {
+    const url = await bouncer('transaction', ['default_pool_size = 1']);
+    await expect(opened.open({ url, schema: 'single' })).rejects.toMatchObject(refusal);
+  });
+
   test('that pools by session serves several servers, with appends, notices and snapshots', async () => {
     const url = await bouncer('session');
     const { engine: one } = await opened.open({ url, schema: 'sessions' });

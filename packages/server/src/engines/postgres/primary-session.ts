@@ -108,7 +108,9 @@ async function openOn(
   const session = await PostgresSession.connectToPrimary(host, timing, purpose, signal);
   try {
     if (purpose === 'start' && session.isPooled) {
-      await refuseSharedBackends(session, () => PostgresSession.connectToPrimary(host, timing, 'probe', signal));
+      await refuseSharedBackends(session, (probing) => {
+        return PostgresSession.connectToPrimary(host, timing, 'probe', AbortSignal.any([signal, probing]));
+      });
     }
     await session.query({ text: applySettings, values: [Object.keys(settings), Object.values(settings)] });
     return session;

@@ -4,6 +4,9 @@ import type { PostgresSession } from './postgres-session.ts';
 /** Sessions opened beside the first, each in a transaction, so that every idle connection of a pool is seen. */
 const maxOthers = 4;
 
+/** How long another session may wait for a connection until the pool counts as used up. */
+const poolWaitMs = 2_000;
+
 const askBackend = `SELECT pid, backend_start::text AS begun FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
 
 /**
@@ -13,24 +16,50 @@ const askBackend = `SELECT pid, backend_start::text AS begun FROM pg_stat_activi
  * transaction has the backend that this one had, or this one has another backend than before. Whichever connection a
  * pooler takes next, the one that came back last or the one that has waited longest, one of the two happens.
  *
+ * A pool by session may be smaller than that. Then another session waits while this one, idle, keeps its backend: such
+ * a pooler would have given it to the one that waits.
+ *
  * `session` must not have changed any setting yet: it would reach the next user of its connection.
  */
 export async function refuseSharedBackends(
   session: PostgresSession,
-  openOther: () => Promise<PostgresSession>,
+  openOther: (signal: AbortSignal) => Promise<PostgresSession>,
 ): Promise<void> {
   const others: PostgresSession[] = [];
+  const probing = new AbortController();
   try {
     while (others.length < maxOthers) {
       const mine = await backendOf(session);
-      const other = await openOther();
+      const opening = openOther(probing.signal);
+      if (await waits(opening)) {
+        if ((await backendOf(session)) !== mine) throw sharedBackends();
+        if (await waits(opening)) return;
+      }
+      const other = await opening;
       others.push(other);
       await begin(other);
       if ((await backendOf(other)) === mine || (await backendOf(session)) !== mine) throw sharedBackends();
     }
   } finally {
+    const seen = new Error('the pooler has been seen at work');
+    probing.abort(seen);
     // A connection that is closed in a transaction is not given to anybody else.
-    for (const other of others) other.destroy(new Error('the pooler has been seen at work'));
+    for (const other of others) other.destroy(seen);
+  }
+}
+
+/** Whether it is still being opened after a while. Later failures of it are of no interest. */
+async function waits(opening: Promise<PostgresSession>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, poolWaitMs, true)));
+  const settled = opening.then(
+    () => false,
+    () => false,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
