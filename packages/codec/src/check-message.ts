@@ -7,21 +7,34 @@ import { WireReader } from './wire-reader.ts';
 const wireVarint = 0;
 const wireFixed64 = 1;
 const wireBytes = 2;
+const wireGroupStart = 3;
 const wireGroupEnd = 4;
 const wireFixed32 = 5;
+
+/** A tag and a number of one byte each. */
+const smallestFieldBytes = 2;
 
 /** What is around a transaction: operations lie in messages of their own. */
 const messagesATxn = 2;
 const maxMessageDepth = messagesATxn * (maxTxnDepth + 1);
+
+/** What a check may still look at. */
+interface Looks {
+  left: number;
+}
 
 /**
  * Says whether bytes are a message, by the rule that holds for every request, and in etcd's words. Throws DecodeError.
  *
  * The codecs that are written by hand follow the same rule while they read. What they refuse is checked again here for
  * the words, since only the schema knows the names.
+ *
+ * `maxFields`: of all nested messages together, with the numbers of packed fields and the fields of groups. What has
+ * more is refused, which etcd does not do.
  */
-export function checkMessage(schema: DescMessage, bytes: Uint8Array): void {
-  checkFields(new WireReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)), schema, 1);
+export function checkMessage(schema: DescMessage, bytes: Uint8Array, maxFields = Infinity): void {
+  const reader = new WireReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  checkFields(reader, schema, 1, { left: maxFields });
 }
 
 /** The same error with the names that a codec written by hand does not know. */
@@ -36,7 +49,7 @@ export function withNames(error: DecodeError, schema: DescMessage, bytes: Uint8A
   return error;
 }
 
-function checkFields(reader: WireReader, schema: DescMessage, depth: number): void {
+function checkFields(reader: WireReader, schema: DescMessage, depth: number, looks: Looks): void {
   if (depth > maxMessageDepth) throw new DecodeError('TooDeep');
   while (reader.at < reader.end) {
     const tag = reader.tag();
@@ -48,13 +61,24 @@ function checkFields(reader: WireReader, schema: DescMessage, depth: number): vo
     if (number === 0) {
       throw new DecodeError('IllegalTag', { text: `proto: ${schema.name}: illegal tag 0 (wire type ${wireType})` });
     }
+    take(looks, 1);
     const field = schema.fields.find((each) => each.number === number);
-    if (field === undefined) reader.skip(tag);
-    else checkField(reader, field, tag, depth);
+    if (field === undefined) {
+      const start = reader.at;
+      reader.skip(tag);
+      if (wireType === wireGroupStart) take(looks, (reader.at - start) / smallestFieldBytes);
+    } else {
+      checkField(reader, field, tag, depth, looks);
+    }
   }
 }
 
-function checkField(reader: WireReader, field: DescField, tag: number, depth: number): void {
+function take(looks: Looks, fields: number): void {
+  looks.left -= fields;
+  if (looks.left < 0) throw new DecodeError('TooManyFields');
+}
+
+function checkField(reader: WireReader, field: DescField, tag: number, depth: number, looks: Looks): void {
   const wireType = tag & 7;
   const own = wireTypeOf(field);
   const isPacked = field.fieldKind === 'list' && own !== wireBytes && wireType === wireBytes;
@@ -64,11 +88,14 @@ function checkField(reader: WireReader, field: DescField, tag: number, depth: nu
   }
   if (isPacked) {
     const outer = reader.enter();
-    while (reader.at < reader.end) reader.skip((field.number << 3) | own);
+    while (reader.at < reader.end) {
+      take(looks, 1);
+      reader.skip((field.number << 3) | own);
+    }
     reader.leave(outer);
   } else if (field.message !== undefined) {
     const outer = reader.enter();
-    checkFields(reader, field.message, depth + 1);
+    checkFields(reader, field.message, depth + 1, looks);
     reader.leave(outer);
   } else if (isOurText(field)) {
     reader.utf8();

@@ -5,6 +5,7 @@
  * - IllegalTag: field number 0, wire type 6 or 7, the end of a group that was never begun, or groups too deep.
  * - WrongWireType: a field that is known came in a wire type that is not its own.
  * - TooDeep: messages nest deeper than the limit.
+ * - TooManyFields: a request has more fields than a client has a use for.
  * - InvalidText: a string is not UTF-8.
  * - Malformed: a generated message refused the bytes; the cause says why.
  */
@@ -15,6 +16,7 @@ export type DecodeErrorCode =
   | 'IllegalTag'
   | 'WrongWireType'
   | 'TooDeep'
+  | 'TooManyFields'
   | 'InvalidText'
   | 'Malformed';
 
@@ -26,6 +28,7 @@ const explanations: Readonly<Record<DecodeErrorCode, string>> = {
   IllegalTag: 'proto: illegal tag',
   WrongWireType: 'proto: wrong wireType for a known field',
   TooDeep: 'proto: exceeded max recursion depth',
+  TooManyFields: 'proto: too many fields',
   InvalidText: 'string field contains invalid UTF-8',
   Malformed: 'proto: cannot parse invalid wire-format data',
 };

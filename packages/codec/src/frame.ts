@@ -38,6 +38,22 @@ export function encodeFramed<Desc extends DescMessage>(schema: Desc, message: Me
  */
 export function decodeMessage<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
   checkMessage(schema, bytes);
+  return decodeChecked(schema, bytes);
+}
+
+/**
+ * Fields in one request that protobuf-es reads. It takes far longer for each than the codecs that are written by hand,
+ * and a request may have several hundred thousand that it does not even know.
+ */
+const maxRequestFields = 65_536;
+
+/** As decodeMessage, for what a client sends: it also throws for more fields than a client has a use for. */
+export function decodeRequest<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
+  checkMessage(schema, bytes, maxRequestFields);
+  return decodeChecked(schema, bytes);
+}
+
+function decodeChecked<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
   try {
     return fromBinary(schema, bytes, { readUnknownFields: false });
   } catch (cause) {

@@ -7,7 +7,7 @@ export {
   encodeDeleteRangeRequest,
   writeDeleteRangeRequest,
 } from './delete-range.ts';
-export { decodeMessage, encodeFramed, frameHeadroomBytes } from './frame.ts';
+export { decodeMessage, decodeRequest, encodeFramed, frameHeadroomBytes } from './frame.ts';
 export { decodeHealthCheckRequest } from './health-check.ts';
 export { bytesFromLatin1, latin1FromBytes } from './latin1.ts';
 export {

@@ -12,7 +12,7 @@ import { DecodeError } from './decode-error.ts';
 import { encodeFramed, frameHeadroomBytes } from './frame.ts';
 import type { TxnRequest } from '@tenure/core';
 import { maxTxnDepth } from './txn-depth.ts';
-import { decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
+import { decodeBoundedTxnRequest, decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
 import { etcdserverpb } from '@tenure/protocol';
 
 const { TxnRequestSchema } = etcdserverpb;
@@ -57,6 +57,21 @@ describe('a transaction', () => {
     expect(decodeTxnRequest(encodeTxnRequest(deepest), frameHeadroomBytes)).toEqual(deepest);
     const tooDeep = encodeTxnRequest(nested(maxTxnDepth + 1));
     expect(() => decodeTxnRequest(tooDeep, frameHeadroomBytes)).toThrow(new DecodeError('TooDeep'));
+  });
+
+  it('is read up to as many comparisons and ops as are wanted, with those of nested ones', () => {
+    const many = encodeTxnRequest({
+      compare: [],
+      success: Array.from({ length: 100 }, () => ({ kind: 'empty' })),
+      failure: [],
+    });
+    const request = many.subarray(frameHeadroomBytes);
+    expect(decodeBoundedTxnRequest(request, 100).success).toHaveLength(100);
+    expect(decodeBoundedTxnRequest(request, 7).success).toHaveLength(7);
+    const inner: TxnRequest = { compare: [], success: [{ kind: 'empty' }, { kind: 'empty' }], failure: [] };
+    const outer: TxnRequest = { compare: [], success: [{ kind: 'txn', txn: inner }, { kind: 'empty' }], failure: [] };
+    const cut = decodeBoundedTxnRequest(encodeTxnRequest(outer).subarray(frameHeadroomBytes), 2);
+    expect(cut.success).toEqual([{ kind: 'txn', txn: { ...inner, success: [{ kind: 'empty' }] } }]);
   });
 
   it('takes a comparison with the operand of another target for one with none', () => {

@@ -48,7 +48,7 @@ function emptyTxn(): OpenTxn {
  * Reads one field of an op: as protobuf has it, a second message of the same kind is merged into the first, one of
  * another kind replaces it. (etcd up to 3.6 replaces in both cases; no encoder makes either.)
  */
-function readOpField(reader: WireReader, op: OpenOp, tag: number, depth: number): OpenOp {
+function readOpField(reader: WireReader, op: OpenOp, tag: number, depth: number, room: Room): OpenOp {
   switch (tag) {
     case rangeTag: {
       const open = op.kind === 'range' ? op : ({ kind: 'range', range: emptyRangeRequest() } as const);
@@ -68,19 +68,19 @@ function readOpField(reader: WireReader, op: OpenOp, tag: number, depth: number)
     }
     default: {
       const open = op.kind === 'txn' ? op : ({ kind: 'txn', txn: emptyTxn() } as const);
-      readTxn(reader, open.txn, depth + 1);
+      readTxn(reader, open.txn, depth + 1, room);
       return open;
     }
   }
 }
 
-function readOp(reader: WireReader, depth: number): RequestOp {
+function readOp(reader: WireReader, depth: number, room: Room): RequestOp {
   let op = emptyOp;
   while (reader.at < reader.end) {
     const tag = reader.tag();
     if (tag === rangeTag || tag === putTag || tag === deleteRangeTag || tag === txnTag) {
       const outer = reader.enter();
-      op = readOpField(reader, op, tag, depth);
+      op = readOpField(reader, op, tag, depth, room);
       reader.leave(outer);
     } else {
       reader.skipUnknown(tag, opFields);
@@ -89,7 +89,12 @@ function readOp(reader: WireReader, depth: number): RequestOp {
   return op;
 }
 
-function readTxn(reader: WireReader, txn: OpenTxn, depth: number): void {
+/** How many comparisons and ops are still read; those behind them are passed over. */
+interface Room {
+  left: number;
+}
+
+function readTxn(reader: WireReader, txn: OpenTxn, depth: number, room: Room): void {
   if (depth > maxTxnDepth) throw new DecodeError('TooDeep');
   while (reader.at < reader.end) {
     const tag = reader.tag();
@@ -97,17 +102,34 @@ function readTxn(reader: WireReader, txn: OpenTxn, depth: number): void {
       reader.skipUnknown(tag, txnFields);
       continue;
     }
+    if (room.left === 0) {
+      reader.skip(tag);
+      continue;
+    }
+    room.left -= 1;
     const outer = reader.enter();
     if (tag === 0x0a) txn.compare.push(readCompare(reader));
-    else (tag === 0x12 ? txn.success : txn.failure).push(readOp(reader, depth));
+    else (tag === 0x12 ? txn.success : txn.failure).push(readOp(reader, depth, room));
     reader.leave(outer);
   }
 }
 
 /** Reads the message in [start, end). Throws DecodeError, also when transactions nest deeper than `maxTxnDepth`. */
 export function decodeTxnRequest(bytes: Buffer, start = 0, end = bytes.length): TxnRequest {
+  return readTxnOf(new WireReader(bytes, start, end), Infinity);
+}
+
+/**
+ * The same, with `maxOps` comparisons and ops of all nested transactions together at most: the rest is passed over, for
+ * whoever refuses what has as many. A request of a few bytes each for very many would else take long to read.
+ */
+export function decodeBoundedTxnRequest(bytes: Buffer, maxOps: number): TxnRequest {
+  return readTxnOf(new WireReader(bytes), maxOps);
+}
+
+function readTxnOf(reader: WireReader, maxOps: number): TxnRequest {
   const txn = emptyTxn();
-  readTxn(new WireReader(bytes, start, end), txn, 1);
+  readTxn(reader, txn, 1, { left: maxOps });
   return txn;
 }
 

@@ -19,7 +19,14 @@ export type {
   TxnRequest,
   TxnResult,
 } from './mvcc/kv-types.ts';
-export { checkCompact, checkDeleteRange, checkPut, checkRange, checkTxn } from './mvcc/request-check.ts';
+export {
+  checkCompact,
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  maxTotalTxnOps,
+} from './mvcc/request-check.ts';
 export type { RangeScan } from './mvcc/range-scan.ts';
 export { SlicedSort } from './mvcc/sliced-sort.ts';
 export { defaultTxnLimits } from './mvcc/txn-limits.ts';

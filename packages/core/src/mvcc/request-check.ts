@@ -38,12 +38,17 @@ export function checkCompact(revision: number): CoreError | undefined {
 /** How much more than `maxTxnOps` all the comparisons and ops of a transaction may be, with those of nested ones. */
 const maxTotalFactor = 16;
 
+/** All the comparisons and ops that a transaction may have, with those of nested ones. */
+export function maxTotalTxnOps(maxTxnOps: number): number {
+  return maxTxnOps * maxTotalFactor;
+}
+
 /**
  * `maxTxnOps` bounds the longest of the three lists; a nested transaction has what its parent left of it. That alone
  * would let a small request hold very many ops, so we also bound their total, which etcd does not.
  */
 export function checkTxn(txn: TxnRequest, maxTxnOps: number): CoreError | undefined {
-  const budget = { left: maxTxnOps * maxTotalFactor };
+  const budget = { left: maxTotalTxnOps(maxTxnOps) };
   const error = checkTxnOps(txn, maxTxnOps, budget);
   if (error !== undefined) return error;
   return findOverlap(txn.success) || findOverlap(txn.failure) ? coreError('DuplicateKey') : undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { errorCatalogue } from '@tenure/protocol';
+import { decodeBoundedTxnRequest, errorCatalogue } from '@tenure/protocol';
 import { CommandRules } from './command-rules.ts';
 
 const rules = new CommandRules({
@@ -18,3 +18,14 @@ test('what a client asks for may be too large, and what a server does by itself 
   expect(rules.check({ kind: 'alarm', action: 'activate', memberId: 1n, alarm: 'nospace' }, 1_000)).toBeUndefined();
   expect(rules.check({ kind: 'leaseRevoke', id: 1n }, 1_000)).toBeUndefined();
 });
+
+test.each(['compare', 'success', 'failure'])(
+  'a transaction with very many fields %s is not read to its end',
+  (list) => {
+    const tag = { compare: 0x0a, success: 0x12, failure: 0x1a }[list] ?? 0;
+    const request = Buffer.alloc(1_500_000, Buffer.of(tag, 0));
+    const txn = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
+    expect(txn.compare.length + txn.success.length + txn.failure.length).toBe(rules.maxReadTxnOps);
+    expect(rules.txnRefusal(txn)).toMatchObject({ message: errorCatalogue.TooManyOps.text });
+  },
+);

@@ -1,4 +1,4 @@
-import { leaseOverheadBytes, checkCompact, checkDeleteRange, checkPut, checkTxn } from '@tenure/core';
+import { checkCompact, checkDeleteRange, checkPut, checkTxn, leaseOverheadBytes, maxTotalTxnOps } from '@tenure/core';
 import type { Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
 import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
@@ -28,6 +28,11 @@ export class CommandRules {
 
   constructor(options: CommandRulesOptions) {
     this.#options = options;
+  }
+
+  /** How many comparisons and ops of a transaction are worth reading: one more than it may have. */
+  get maxReadTxnOps(): number {
+    return maxTotalTxnOps(this.#options.maxTxnOps) + 1;
   }
 
   /** All of it, for a command that another server passes on. */

@@ -3,10 +3,10 @@ import { checkRange, isReadOnlyTxn } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import {
   decodeDeleteRangeRequest,
-  decodeMessage,
+  decodeRequest,
   decodePutRequest,
   decodeRangeRequest,
-  decodeTxnRequest,
+  decodeBoundedTxnRequest,
   deleteRangeReplyList,
   encodePutResponse,
   encodePutResponseWithin,
@@ -79,7 +79,7 @@ export class KvService {
 
   txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, rules, longReplies } = this.#options;
-    const txn: TxnRequest = decodeTxnRequest(request);
+    const txn: TxnRequest = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
     const refused = rules.txnRefusal(txn);
     if (refused !== undefined) throw refused;
     if (isReadOnlyTxn(txn)) {
@@ -116,7 +116,7 @@ export class KvService {
 
   async compact(request: Buffer): Promise<Buffer> {
     const { replica, identity, rules } = this.#options;
-    const revision = toSafeNumber(decodeMessage(etcdserverpb.CompactionRequestSchema, request).revision);
+    const revision = toSafeNumber(decodeRequest(etcdserverpb.CompactionRequestSchema, request).revision);
     const command: Command = { kind: 'compact', revision };
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;

@@ -7,7 +7,7 @@ import {
   decodeLeaseKeepAliveRequest,
   decodeLeaseRevokeRequest,
   decodeLeaseTimeToLiveRequest,
-  decodeMessage,
+  decodeRequest,
   encodeFramed,
   encodeLeaseGrantResponse,
   encodeLeaseKeepAliveResponse,
@@ -176,7 +176,7 @@ export class LeaseService {
   /** See LeaseList. All who wait for a long one to begin get the same. */
   leases(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, longReplies } = this.#options;
-    const { details } = decodeMessage(etcdserverpb.LeaseLeasesRequestSchema, request);
+    const { details } = decodeRequest(etcdserverpb.LeaseLeasesRequestSchema, request);
     if (replica.state.leaseCount <= leasesAtOnce) return longReplies.collected(this.#listLeases(details), caller);
     let next = this.#nextLists.get(details);
     if (next === undefined) {

@@ -1,6 +1,6 @@
 import type { AlarmKind, Command } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
-import { decodeMessage, encodeFramed } from '@tenure/codec';
+import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
 import { breathe } from '../replica/breathe.ts';
@@ -97,7 +97,7 @@ export class MaintenanceService {
   }
 
   hashKv(request: Buffer): Buffer {
-    const { revision } = decodeMessage(etcdserverpb.HashKVRequestSchema, request);
+    const { revision } = decodeRequest(etcdserverpb.HashKVRequestSchema, request);
     const result = this.#options.replica.state.hashKv(toSafeNumber(revision));
     if ('kind' in result) throw statusOfCoreError(result);
     return encodeFramed(etcdserverpb.HashKVResponseSchema, {
@@ -119,7 +119,7 @@ export class MaintenanceService {
 
   /** As in etcd an alarm may be raised for any member, also for 0 and for one that does not exist. */
   async alarm(request: Buffer): Promise<Buffer> {
-    const { action, memberID, alarm } = decodeMessage(etcdserverpb.AlarmRequestSchema, request);
+    const { action, memberID, alarm } = decodeRequest(etcdserverpb.AlarmRequestSchema, request);
     const { GET, ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
     if (action === GET) return this.#alarms(this.#list(alarm));
     const isRaise = action === ACTIVATE;

@@ -1,5 +1,5 @@
 import { etcdserverpb } from '@tenure/protocol';
-import { decodeMessage, encodeFramed } from '@tenure/codec';
+import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
 import { headerMessage } from './response-header.ts';
@@ -35,7 +35,7 @@ export class MembershipService {
   /** As in etcd the leader has to be asked, and no header comes back. */
   async moveLeader(request: Buffer): Promise<Buffer> {
     const { identity, leads, resign } = this.#options;
-    const { targetID } = decodeMessage(etcdserverpb.MoveLeaderRequestSchema, request);
+    const { targetID } = decodeRequest(etcdserverpb.MoveLeaderRequestSchema, request);
     if (!leads()) throw statusNamed('NotLeader');
     if (!this.#isMember(targetID)) throw statusNamed('BadLeaderTransferee');
     if (targetID !== identity.memberId) await resign(targetID);
@@ -43,14 +43,14 @@ export class MembershipService {
   }
 
   async add(request: Buffer): Promise<never> {
-    const { peerURLs } = decodeMessage(etcdserverpb.MemberAddRequestSchema, request);
+    const { peerURLs } = decodeRequest(etcdserverpb.MemberAddRequestSchema, request);
     const areUrls = peerURLs.length > 0 && peerURLs.every(isPeerUrl);
     throw statusNamed(areUrls ? 'NotCapable' : 'MemberBadUrls');
   }
 
   async remove(request: Buffer): Promise<Buffer> {
     const { replica, identity, isUnreachable } = this.#options;
-    const { ID: id } = decodeMessage(etcdserverpb.MemberRemoveRequestSchema, request);
+    const { ID: id } = decodeRequest(etcdserverpb.MemberRemoveRequestSchema, request);
     await replica.linearize();
     if (!this.#isMember(id)) throw statusNamed('MemberNotFound');
     if (replica.state.members.length === 1) throw statusNamed('MemberNotEnoughStarted');
@@ -65,13 +65,13 @@ export class MembershipService {
 
   /** etcd does not look at the URLs before it has found the member. */
   async update(request: Buffer): Promise<never> {
-    const { ID: id } = decodeMessage(etcdserverpb.MemberUpdateRequestSchema, request);
+    const { ID: id } = decodeRequest(etcdserverpb.MemberUpdateRequestSchema, request);
     throw await this.#refusalFor(id, statusNamed('NotCapable'));
   }
 
   /** There are no learners. */
   async promote(request: Buffer): Promise<never> {
-    const { ID: id } = decodeMessage(etcdserverpb.MemberPromoteRequestSchema, request);
+    const { ID: id } = decodeRequest(etcdserverpb.MemberPromoteRequestSchema, request);
     throw await this.#refusalFor(id, statusNamed('MemberNotLearner'));
   }
 

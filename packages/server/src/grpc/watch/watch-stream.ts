@@ -1,6 +1,6 @@
 import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
 import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
-import { DecodeError, decodeMessage } from '@tenure/codec';
+import { DecodeError, decodeRequest } from '@tenure/codec';
 import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
@@ -114,7 +114,7 @@ export class WatchStream implements ScheduledStream {
 
   #receive(message: Buffer): void {
     try {
-      const request = decodeMessage(etcdserverpb.WatchRequestSchema, message).requestUnion;
+      const request = decodeRequest(etcdserverpb.WatchRequestSchema, message).requestUnion;
       if (request.case === 'createRequest') this.#create(request.value);
       else if (request.case === 'cancelRequest') this.#cancel(request.value.watchId);
       else if (request.case === 'progressRequest') this.#requestProgress();
