@@ -82,6 +82,14 @@ describe.skipIf(!canRun)('the engine postgres behind a pooler', () => {
     const { engine } = await opened.open({ url, schema: `small_${size}` });
     const end = await engine.append([entry('a')], logStart);
     expect(await engine.tail()).toEqual(end);
+    await engine.saveSnapshot(
+      end,
+      (async function* () {
+        yield Buffer.from('state');
+      })(),
+    );
+    await engine.trim(end.index);
+    expect((await engine.loadSnapshot())?.position).toEqual(end);
   });
 
   test('that pools by transaction and has one connection is refused', async () => {
