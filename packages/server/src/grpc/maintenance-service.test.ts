@@ -134,3 +134,16 @@ describe('a snapshot for a client', () => {
     await service.snapshot(greedy, () => Promise.resolve());
   });
 });
+
+describe('Status', () => {
+  // etcdctl 3.6 divides by dbSize.
+  test('names a size also while nothing is stored', () => {
+    const { state, service } = createService();
+    const read = () => decodeMessage(etcdserverpb.StatusResponseSchema, service.status().subarray(frameHeadroomBytes));
+    expect(state.sizeBytes).toBe(0);
+    expect(read()).toMatchObject({ dbSize: 1n, dbSizeInUse: 1n });
+    apply(state, put('a'));
+    expect(read()).toMatchObject({ dbSize: BigInt(state.sizeBytes), dbSizeInUse: BigInt(state.sizeInUseBytes) });
+    expect(state.sizeInUseBytes).toBeGreaterThan(1);
+  });
+});

@@ -44,6 +44,9 @@ interface AlarmItem {
   readonly alarm: etcdserverpb.AlarmType;
 }
 
+/** The file of an etcd that stores nothing has some pages all the same, and clients divide by its size. */
+const leastBytes = 1;
+
 /** etcd's Maintenance service. */
 export class MaintenanceService {
   readonly #options: MaintenanceServiceOptions;
@@ -65,8 +68,8 @@ export class MaintenanceService {
       version: etcdVersion,
       storageVersion: etcdVersion,
       tenureVersion,
-      dbSize: BigInt(state.sizeBytes),
-      dbSizeInUse: BigInt(state.sizeInUseBytes),
+      dbSize: BigInt(Math.max(state.sizeBytes, leastBytes)),
+      dbSizeInUse: BigInt(Math.max(state.sizeInUseBytes, leastBytes)),
       dbSizeQuota: BigInt(quotaBytes),
       leader,
       raftIndex: BigInt(Math.max(this.#options.logIndex(), state.appliedIndex)),
