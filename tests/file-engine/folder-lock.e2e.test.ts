@@ -121,6 +121,17 @@ test.each([
   });
 });
 
+test('an engine whose folder a file has replaced can be closed', async () => {
+  await withTemporaryFolder(async (parent) => {
+    const folder = join(parent, 'data');
+    const engine = await openFileEngine({ folder });
+    renameSync(folder, `${folder}-moved`);
+    writeFileSync(folder, '');
+    await engine.close();
+    await (await openFileEngine({ folder: `${folder}-moved` })).close();
+  });
+});
+
 test('a write that was out when the lock file was removed is not acknowledged', async () => {
   await withTemporaryFolder(async (folder) => {
     const engine = await openFileEngine({ folder });

@@ -189,7 +189,11 @@ class Candidate {
   }
 
   async withdraw(): Promise<void> {
-    if (this.#name !== '') fs.rmSync(join(this.#folder, this.#name), { force: true });
+    try {
+      if (this.#name !== '') fs.rmSync(join(this.#folder, this.#name), { force: true });
+    } catch {
+      // The folder is gone or takes no changes. What is left there is a dead socket, which the next one removes.
+    }
     this.#hasAbstractName = false;
     const closed = this.#servers.splice(0).map((server) => {
       return new Promise<void>((resolve) => void server.close(() => resolve()));
