@@ -92,6 +92,12 @@ describe.skipIf(!canRun)('the engine postgres behind a pooler', () => {
     expect((await engine.loadSnapshot())?.position).toEqual(end);
   });
 
+  test('that pools by session and lets in no more clients than a server needs serves it', async () => {
+    const url = await bouncer('session', ['max_client_conn = 3']);
+    const { engine } = await opened.open({ url, schema: 'few_clients' });
+    await engine.append([entry('a')], logStart);
+  });
+
   test('that pools by transaction and has one connection is refused', async () => {
     const url = await bouncer('transaction', ['default_pool_size = 1']);
     await expect(opened.open({ url, schema: 'single' })).rejects.toMatchObject(refusal);

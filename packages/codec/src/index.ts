@@ -41,7 +41,13 @@ export {
 export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
 export { type ResponseHeader, type ResponseHeaderPrefix, responseHeaderPrefix } from './response-header.ts';
 export { encodeList, type ListMessage, SlicedReply } from './sliced-reply.ts';
-export { type MeasuredTxnRequest, decodeTxnRequest, encodeTxnRequest, measureTxnRequest } from './txn-request.ts';
+export {
+  type MeasuredTxnRequest,
+  decodeBoundedTxnRequest,
+  decodeTxnRequest,
+  encodeTxnRequest,
+  measureTxnRequest,
+} from './txn-request.ts';
 export { maxTxnDepth } from './txn-depth.ts';
 export { encodeTxnResponseWithin } from './txn-response.ts';
 export { varintSize, writeVarint } from './wire-write.ts';

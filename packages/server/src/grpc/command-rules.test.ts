@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { decodeBoundedTxnRequest, errorCatalogue } from '@tenure/protocol';
+import { decodeBoundedTxnRequest } from '@tenure/codec';
+import { errorCatalogue } from '@tenure/protocol';
 import { CommandRules } from './command-rules.ts';
 
 const rules = new CommandRules({

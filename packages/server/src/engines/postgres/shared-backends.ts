@@ -35,7 +35,12 @@ export async function refuseSharedBackends(
         if ((await backendOf(session)) !== mine) throw sharedBackends();
         if (await waits(opening)) return;
       }
-      const other = await opening;
+      const other = await opening.catch(() => undefined);
+      if (other === undefined) {
+        // What lets in no more sessions may still show that it gave this one's connection away.
+        if ((await backendOf(session)) !== mine) throw sharedBackends();
+        return;
+      }
       others.push(other);
       await begin(other);
       if ((await backendOf(other)) === mine || (await backendOf(session)) !== mine) throw sharedBackends();
