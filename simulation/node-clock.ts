@@ -1,4 +1,4 @@
-import type { Clock } from '../packages/server/src/leadership/clock.ts';
+import type { Clock } from '../packages/server/src/time/clock.ts';
 import type { Schedule } from './schedule.ts';
 
 interface Timer {
@@ -70,6 +70,10 @@ export class NodeClock implements Clock {
     return () => {
       timer.cancelled = true;
     };
+  }
+
+  soon(next: () => void): void {
+    this.afterPoll(next);
   }
 
   afterPoll(next: () => void): void {

@@ -74,7 +74,7 @@ export class SimulatedServer {
       heartbeatIntervalMs: 200,
       electionTimeoutMs: 1_000,
       rightMs,
-      random: () => random.next(),
+      random: { fraction: () => random.next(), bytes: (count) => Buffer.alloc(count) },
       onChange: (leads) => {
         if (leads) this.#desk.leads();
       },

@@ -34,7 +34,12 @@ const serverForbidden: Readonly<Record<string, readonly string[]>> = {
   engines: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'config'],
   logging: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'engines'],
   config: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'engines'],
+  time: [],
+  random: [],
 };
+
+/** Parts that every other may import, and that import none. */
+const foundations: ReadonlySet<string> = new Set(['time', 'random']);
 
 /** The parts that have folders of their own inside a part, longest first. */
 const serverParts = Object.keys(serverForbidden).toSorted((one, other) => other.length - one.length);
@@ -87,6 +92,7 @@ function insideServer(path: string, from: string): string | undefined {
   if (!target.startsWith(root)) return `${from} leaves the package`;
   const part = serverPart(target.slice(root.length));
   if (owner === undefined) return undefined;
+  if (foundations.has(owner) && part !== owner) return `server/${owner} may not import other parts of the server`;
   // A file at the top (server.ts, serve.ts, index.ts) puts the parts together, so no part may import it.
   if (part === undefined) return topLevelRefusal(owner, target.slice(root.length));
   return serverForbidden[owner]?.includes(part) ? `server/${owner} may not import server/${part}` : undefined;

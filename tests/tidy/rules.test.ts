@@ -59,6 +59,11 @@ describe('the dependency rule', () => {
       '1: server/grpc may not import server/engines',
     ],
     [
+      'packages/server/src/time/a.ts',
+      `import { x } from './b.ts'; import { y } from '../logging/logger.ts';`,
+      '1: server/time may not import other parts of the server',
+    ],
+    [
       'packages/server/src/replica/a.ts',
       `import { x } from '../server.ts';`,
       '1: server/replica may not import server.ts, which puts the parts together',
@@ -78,6 +83,7 @@ describe('the dependency rule', () => {
       `import { x } from './transport/transport.ts'; import { y } from '../replica/a.ts';`,
     ],
     ['packages/server/src/server.ts', `import { x } from './grpc/kv.ts'; import { y } from './engines/a.ts';`],
+    ['packages/server/src/grpc/transport/a.ts', `import { x } from '../../time/clock.ts';`],
     ['tests/a.test.ts', `import { x } from '@tenure/server';`],
   ])('allows, in %s, %s', (path, text) => {
     expect(check(path, text)).toEqual([]);

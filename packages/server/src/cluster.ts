@@ -6,7 +6,7 @@ import type { LeaderOnly } from './grpc/routes.ts';
 import type { MethodHandler } from './grpc/transport/transport.ts';
 import { LeaderMonitor } from './leadership/leader-monitor.ts';
 import type { Leadership } from './leadership/leadership.ts';
-import { systemClock } from './leadership/system-clock.ts';
+import { systemClock } from './time/system-clock.ts';
 import { ClusterReach } from './peer/cluster-reach.ts';
 import { ForwardingDesk } from './peer/forwarding-desk.ts';
 import { LeaderCalls } from './peer/leader-calls.ts';

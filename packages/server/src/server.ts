@@ -17,7 +17,8 @@ import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { Leadership } from './leadership/leadership.ts';
 import type { LeaderLeaseTracker } from './leadership/leader-lease-tracker.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
-import { systemClock } from './leadership/system-clock.ts';
+import { systemRandom } from './random/system-random.ts';
+import { systemClock } from './time/system-clock.ts';
 import type { Logger } from './logging/logger.ts';
 import { leaderName, memberOfLeader, nameTakenText } from './peer/member-name.ts';
 import { checkCluster } from './replica/check-cluster.ts';
@@ -226,7 +227,7 @@ export class Server implements RunningServer {
       heartbeatIntervalMs,
       electionTimeoutMs: replica.isShared ? electionTimeoutMs : Infinity,
       rightMs,
-      random: () => Math.random(),
+      random: systemRandom,
       onChange: (leads) => {
         if (!replica.isShared) return;
         this.#log.info({ leads, epoch: replica.state.epoch }, leads ? 'leads' : 'follows');

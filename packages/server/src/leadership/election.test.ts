@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Election, type ElectionOptions } from './election.ts';
-import { VirtualClock } from './testing/virtual-clock.ts';
+import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 interface Held {
   readonly clock: VirtualClock;

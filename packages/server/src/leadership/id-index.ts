@@ -22,7 +22,7 @@ export class IdIndex {
   readonly #seed: number;
   #size = 0;
 
-  constructor(seed: number = Math.floor(Math.random() * 0x1_0000_0000)) {
+  constructor(seed: number) {
     this.#seed = seed | 0;
   }
 

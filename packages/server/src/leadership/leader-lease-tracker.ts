@@ -27,9 +27,14 @@ export interface DueLeases {
  * a lease that is renewed in time costs one move in the queue for every two thirds of its TTL.
  */
 export class LeaderLeaseTracker {
-  readonly #table = new LeaseTable();
+  readonly #table: LeaseTable;
   readonly #queue = new DeadlineQueue();
   #live = 0;
+
+  /** `seed`: see IdIndex. */
+  constructor(seed: number) {
+    this.#table = new LeaseTable(seed);
+  }
 
   get size(): number {
     return this.#table.size;

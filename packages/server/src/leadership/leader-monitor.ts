@@ -1,4 +1,5 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 
 export interface LeaderMonitorOptions {
   readonly clock: Clock;
@@ -23,11 +24,12 @@ const looksPerElectionTimeout = 4;
 export class LeaderMonitor {
   readonly #options: LeaderMonitorOptions;
   #inVain = 0;
-  #cancel: () => void = () => {};
+  readonly #cancel: () => void;
 
   constructor(options: LeaderMonitorOptions) {
     this.#options = options;
-    this.#arm();
+    const { clock, electionTimeoutMs } = options;
+    this.#cancel = every(clock, electionTimeoutMs / looksPerElectionTimeout, () => this.#look());
   }
 
   /** Whether there has been no leader for too long, at the last look. */
@@ -37,14 +39,6 @@ export class LeaderMonitor {
 
   stop(): void {
     this.#cancel();
-  }
-
-  #arm(): void {
-    const { clock, electionTimeoutMs } = this.#options;
-    this.#cancel = clock.after(electionTimeoutMs / looksPerElectionTimeout, () => {
-      this.#arm();
-      this.#look();
-    });
   }
 
   #look(): void {

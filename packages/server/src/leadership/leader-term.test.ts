@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { LeaderTerm } from './leader-term.ts';
 import { LeaseClock } from './lease-clock.ts';
-import { VirtualClock } from './testing/virtual-clock.ts';
+import { noChance } from '../random/testing/no-chance.ts';
+import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 const rightMs = 800;
 
@@ -11,6 +12,7 @@ function lead(): { clock: VirtualClock; term: LeaderTerm; lapses: number[]; bega
   const reading = () => ({ monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() });
   const term = new LeaderTerm({
     clock,
+    random: noChance,
     leaseClock: new LeaseClock(clock),
     state: {
       clusterTimeMs: 0,

@@ -1,5 +1,6 @@
 import type { Command, CommandResponse } from '@tenure/core';
-import type { Clock } from './clock.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
 import { ClusterClock } from './cluster-clock.ts';
 import type { LeaseClock } from './lease-clock.ts';
 import { LeaseKeeper, type LeaseKeeperMetrics, type LeaseState } from './lease-keeper.ts';
@@ -7,6 +8,7 @@ import { Right, type ClockReading } from './right.ts';
 
 export interface LeaderTermOptions {
   readonly clock: Clock;
+  readonly random: Random;
   readonly leaseClock: LeaseClock;
   /** The state directly after the claim was applied. */
   readonly state: LeaseState & { readonly clusterTimeMs: number };
@@ -38,12 +40,13 @@ export class LeaderTerm {
   #resigned = false;
 
   constructor(options: LeaderTermOptions) {
-    const { clock, leaseClock, state, began, rightMs, metrics, propose, heartbeatIntervalMs } = options;
+    const { clock, random, leaseClock, state, began, rightMs, metrics, propose, heartbeatIntervalMs } = options;
     this.#options = options;
     this.#right = new Right(clock, rightMs, began);
     this.#clusterClock = new ClusterClock(leaseClock, state.clusterTimeMs);
     this.keeper = new LeaseKeeper({
       clock,
+      random,
       leaseClock,
       clusterClock: this.#clusterClock,
       state,

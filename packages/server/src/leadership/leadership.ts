@@ -1,5 +1,6 @@
 import type { Applied, Command, CommandResponse, Entry } from '@tenure/core';
-import type { Clock } from './clock.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
 import { Election } from './election.ts';
 import { LeaderTerm } from './leader-term.ts';
 import { LeaseClock } from './lease-clock.ts';
@@ -48,7 +49,7 @@ export interface LeadershipOptions {
   readonly electionTimeoutMs: number;
   /** What claims name. A right is not timed on a log that no other server appends to. */
   readonly rightMs: number;
-  readonly random: () => number;
+  readonly random: Random;
   /** This server has begun to lead, or has ceased to. */
   readonly onChange: (leads: boolean) => void;
   readonly onFailed: (error: Error) => void;
@@ -76,7 +77,7 @@ export class Leadership {
       clock: options.clock,
       electionTimeoutMs: options.electionTimeoutMs,
       rightMs: () => options.port().state.rightMs,
-      random: options.random,
+      random: () => options.random.fraction(),
       engaged: () => this.#claiming || options.port().leading,
       claim: () => void this.#claim(),
     });
@@ -260,11 +261,12 @@ export class Leadership {
 
   #newTerm(): LeaderTerm {
     this.#leaseClock.start();
-    const { clock, metrics, heartbeatIntervalMs, port } = this.#options;
+    const { clock, random, metrics, heartbeatIntervalMs, port } = this.#options;
     const replica = port();
     const { isShared, state } = replica;
     return new LeaderTerm({
       clock,
+      random,
       leaseClock: this.#leaseClock,
       state,
       began: this.#began,

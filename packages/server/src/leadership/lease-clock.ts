@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../time/clock.ts';
 
 /** A tick is due this often while the clock runs. The part of a stall before the tick that it delays goes unnoticed. */
 const tickMs = 50;

@@ -1,5 +1,7 @@
 import type { Command, CommandResponse, Lease, LeaseChange, LeaseAt } from '@tenure/core';
-import type { Clock } from './clock.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleep } from '../time/sleep.ts';
 import type { ClusterClock } from './cluster-clock.ts';
 import type { LeaseClock } from './lease-clock.ts';
 import { LeaderLeaseTracker, type DueDate } from './leader-lease-tracker.ts';
@@ -23,6 +25,7 @@ export interface LeaseKeeperMetrics {
 
 export interface LeaseKeeperOptions {
   readonly clock: Clock;
+  readonly random: Random;
   readonly leaseClock: LeaseClock;
   readonly clusterClock: ClusterClock;
   readonly state: LeaseState;
@@ -55,7 +58,7 @@ const maxPollsPerDecision = 5;
  * leases of earlier epochs are all taken over, nothing expires, but renewals are answered.
  */
 export class LeaseKeeper {
-  readonly tracker: LeaderLeaseTracker = new LeaderLeaseTracker();
+  readonly tracker: LeaderLeaseTracker;
   readonly #options: LeaseKeeperOptions;
   readonly #waiters = new Map<bigint, ((ttlMs: number | Error) => void)[]>();
   #renewals: bigint[] = [];
@@ -68,6 +71,7 @@ export class LeaseKeeper {
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
+    this.tracker = new LeaderLeaseTracker(options.random.bytes(4).readUInt32LE());
   }
 
   /** Whether the leases of earlier epochs have all been taken over. */
@@ -272,7 +276,7 @@ export class LeaseKeeper {
       await this.#options.propose(command);
     } catch {
       // The queue is full or the server is stopping. What is due stays due; it is proposed anew a little later.
-      await new Promise<void>((resolve) => this.#options.clock.after(retryDelayMs, resolve));
+      await sleep(this.#options.clock, retryDelayMs);
     }
   }
 

@@ -17,7 +17,7 @@ describe('LeaseTable', () => {
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('put', 'change', 'remove'), lease), { maxLength: 200 }),
         (steps) => {
-          const table = new LeaseTable();
+          const table = new LeaseTable(7);
           const model = new Map<bigint, TrackedLease>();
           for (const [kind, each] of steps) {
             const row = table.find(each.id);
@@ -43,7 +43,7 @@ describe('LeaseTable', () => {
   });
 
   it('keeps rows apart beyond one chunk of them, and takes no new memory for rows that were given back', () => {
-    const table = new LeaseTable();
+    const table = new LeaseTable(7);
     const make = (id: bigint): TrackedLease => {
       return { id, ttlMs: Number(id) * 3, renewIndex: Number(id), deadlineMs: Number(id) / 2, state: 'dated' };
     };

@@ -27,11 +27,16 @@ interface Chunk {
  * that were ever held at once stay allocated.
  */
 export class LeaseTable {
-  readonly #index = new IdIndex();
+  readonly #index: IdIndex;
   readonly #chunks: Chunk[] = [];
   /** Rows that were given back; those from `#unusedRow` on have never been in use. */
   readonly #freeRows: number[] = [];
   #unusedRow = 0;
+
+  /** `seed`: see IdIndex. */
+  constructor(seed: number) {
+    this.#index = new IdIndex(seed);
+  }
 
   get size(): number {
     return this.#index.size;

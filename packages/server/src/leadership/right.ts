@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../time/clock.ts';
 
 /**
  * How long a leader may act for leases by itself: `rightMs` from the moment at which it began the last append of its

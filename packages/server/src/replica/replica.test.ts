@@ -1,7 +1,8 @@
 import type { Command, CommandResponse } from '@tenure/core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Leadership } from '../leadership/leadership.ts';
-import { systemClock } from '../leadership/system-clock.ts';
+import { noChance } from '../random/testing/no-chance.ts';
+import { systemClock } from '../time/system-clock.ts';
 import { ProposalError } from './proposal-error.ts';
 import { ReplicaPair, type WiredReplica } from './testing/replica-pair.ts';
 
@@ -72,7 +73,7 @@ async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica;
       heartbeatIntervalMs: 60_000,
       electionTimeoutMs: 60_000,
       rightMs: 60_000,
-      random: () => 0,
+      random: noChance,
       onChange: () => resolve(),
       onFailed: reject,
     });

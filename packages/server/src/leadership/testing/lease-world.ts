@@ -1,7 +1,8 @@
 import { StateMachine, type Command, type CommandResponse, type Entry } from '@tenure/core';
+import { noChance } from '../../random/testing/no-chance.ts';
 import { Leadership, type LeadershipPort } from '../leadership.ts';
 import type { LeaseKeeper } from '../lease-keeper.ts';
-import { VirtualClock } from './virtual-clock.ts';
+import { VirtualClock } from '../../time/testing/virtual-clock.ts';
 
 /** What the world saw of a lease's end. */
 export interface LeaseEnd {
@@ -125,7 +126,7 @@ export class LeaseWorld {
       heartbeatIntervalMs: this.#heartbeatIntervalMs,
       electionTimeoutMs: Infinity,
       rightMs: 800,
-      random: () => 0,
+      random: noChance,
       onChange: () => {},
       onFailed: (error) => {
         throw error;

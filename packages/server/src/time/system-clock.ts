@@ -8,6 +8,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(wake, delayMs);
     return () => clearTimeout(timer);
   },
+  soon: (next) => void setImmediate(next),
   afterPoll(next) {
     // A timer callback runs before the poll phase of its turn. The first immediate runs behind that poll phase, which
     // may have been cut short by the timers' backlog; the second has a whole one in front of it (measured on Node 20:

@@ -35,6 +35,11 @@ export class VirtualClock implements Clock {
     };
   }
 
+  /** No socket is read here, so that the end of a turn is the end of a poll phase. */
+  soon(next: () => void): void {
+    this.#polls.push(next);
+  }
+
   afterPoll(next: () => void): void {
     this.#polls.push(next);
   }
