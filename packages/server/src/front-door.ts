@@ -23,6 +23,7 @@ import type { LeaseDesk } from './leadership/lease-desk.ts';
 import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import type { Logger } from './logging/logger.ts';
 import { connectionsWithin } from './connections-within.ts';
+import type { Clock } from './time/clock.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
 
 /** gRPC's own bytes beside the largest request, as etcd grants them. */
@@ -31,6 +32,7 @@ const grpcOverheadBytes = 512 * 1024;
 export interface FrontDoorOptions {
   readonly config: ServerConfig;
   readonly log: Logger;
+  readonly clock: Clock;
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly desk: LeaseDesk;
@@ -62,7 +64,7 @@ const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
 };
 
 export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
-  const { config, log, replica, identity, desk, keeper, leaderId, onHttp, cluster } = options;
+  const { config, log, clock, replica, identity, desk, keeper, leaderId, onHttp, cluster } = options;
   const reach = cluster?.reach;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
@@ -83,6 +85,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
       lease: new LeaseService({ replica, desk, keeper, identity, rules, longReplies, minLeaseTtlMs }),
       watch,
       maintenance: new MaintenanceService({
+        clock,
         replica,
         identity,
         rules,

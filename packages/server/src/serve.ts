@@ -3,7 +3,9 @@ import { EngineHealth } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';
 import { createLogger } from './logging/logger.ts';
 import { openEngine } from './open-engine.ts';
+import { systemRandom } from './random/system-random.ts';
 import { Server, type RunningServer } from './server.ts';
+import { systemClock } from './time/system-clock.ts';
 
 export interface ServeIo {
   readonly stderr: { write(line: string): unknown };
@@ -24,7 +26,7 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
   let onLockLost: (error: Error) => void = () => {};
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
   const engine = await openEngine(config, { engineHealth, log, onLockLost });
-  const server = await Server.open({ config, engine, engineHealth, log });
+  const server = await Server.open({ config, engine, engineHealth, log, clock: systemClock, random: systemRandom });
   void lockLost.then((error) => server.fail(error));
   try {
     await server.start();

@@ -15,6 +15,7 @@ import { decodeCommand } from './replica/command-codec.ts';
 import { recover } from './replica/recovery.ts';
 import { writeSnapshotFile } from './replica/snapshot-file.ts';
 import { serve } from './serve.ts';
+import { systemClock } from './time/system-clock.ts';
 
 const pages = ['/health', '/version', '/metrics', '/livez?verbose', '/readyz?verbose', '/v3/kv/range', '/no/page'];
 /** How long a stream that never ends by itself is listened to. */
@@ -47,7 +48,7 @@ function answerTo(client: grpc.Client, path: string): Promise<Buffer> {
 async function secretOf(dataDir: string): Promise<string> {
   const engine = await openFileEngine({ folder: dataDir });
   try {
-    return (await recover(engine, decodeCommand)).state.secret;
+    return (await recover(engine, decodeCommand, systemClock)).state.secret;
   } finally {
     await engine.close();
   }
@@ -88,7 +89,7 @@ test('a snapshot that an older version saved, with the secret in it, becomes a c
     const server = await serve(configOf(dataDir), { stderr: { write: () => undefined } });
     await server.close();
     const engine = await openFileEngine({ folder: dataDir });
-    const { state, position } = await recover(engine, decodeCommand);
+    const { state, position } = await recover(engine, decodeCommand, systemClock);
     await engine.close();
     expect(position).not.toEqual(logStart);
     const { clusterId, currentRevision: revision, secret } = state;

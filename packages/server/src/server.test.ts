@@ -6,6 +6,8 @@ import { memoryEngine } from './engines/memory/memory-engine.ts';
 import { createLogger } from './logging/logger.ts';
 import { encodeCommand } from './replica/command-codec.ts';
 import { encodeEntry } from './replica/entry-codec.ts';
+import { systemRandom } from './random/system-random.ts';
+import { systemClock } from './time/system-clock.ts';
 import { Server } from './server.ts';
 
 /** What a server of an earlier version let into the log: a member whose address is none, and who led. */
@@ -33,7 +35,14 @@ test('a server starts on a log that holds what none would take today, and says w
   const lines: string[] = [];
   const log = createLogger(outcome.config, { write: (line) => lines.push(line) });
   const engineHealth = new EngineHealth({ onChange: () => undefined, onAppendTrouble: () => undefined });
-  const server = await Server.open({ config: outcome.config, engine, engineHealth, log });
+  const server = await Server.open({
+    config: outcome.config,
+    engine,
+    engineHealth,
+    log,
+    clock: systemClock,
+    random: systemRandom,
+  });
   try {
     await server.start();
     expect(server.leads).toBe(true);

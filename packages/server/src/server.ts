@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
 import type { Cluster } from './cluster.ts';
@@ -17,10 +15,10 @@ import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { Leadership } from './leadership/leadership.ts';
 import type { LeaderLeaseTracker } from './leadership/leader-lease-tracker.ts';
 import type { LeaseDesk } from './leadership/lease-desk.ts';
-import { systemRandom } from './random/system-random.ts';
-import { systemClock } from './time/system-clock.ts';
 import type { Logger } from './logging/logger.ts';
 import { leaderName, memberOfLeader, nameTakenText } from './peer/member-name.ts';
+import { randomId } from './random/random-id.ts';
+import type { Random } from './random/random.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import type { ClientReason } from './replica/client-reason.ts';
 import { ensureCluster } from './replica/ensure-cluster.ts';
@@ -29,6 +27,8 @@ import { ProposalError } from './replica/proposal-error.ts';
 import { recover, type Recovered } from './replica/recovery.ts';
 import { Replica } from './replica/replica.ts';
 import { Upkeep } from './replica/upkeep.ts';
+import type { Clock } from './time/clock.ts';
+import { sleep } from './time/sleep.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
 export interface RunningServer {
@@ -55,6 +55,8 @@ export interface ServerOptions {
   readonly engine: LogEngine;
   readonly engineHealth: EngineHealth;
   readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
 }
 
 /**
@@ -69,7 +71,9 @@ export class Server implements RunningServer {
   readonly #engine: LogEngine;
   readonly #engineHealth: EngineHealth;
   readonly #log: Logger;
-  readonly #run = randomBytes(4).readUInt32BE();
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #run: number;
   readonly #identity: Identity;
   readonly #leaderId: string;
   readonly #metrics: ServerMetrics;
@@ -85,11 +89,11 @@ export class Server implements RunningServer {
 
   /** Reads the log. Rejects, with the engine closed, when it cannot be trusted or is that of another cluster. */
   static async open(options: ServerOptions): Promise<Server> {
-    const { config, engine } = options;
+    const { config, engine, clock, random } = options;
     try {
-      if (config.clusterId === undefined) await ensureCluster(engine);
+      if (config.clusterId === undefined) await ensureCluster(engine, { clock, random });
       else if ((await engine.tail()).index === 0) checkCluster(config.clusterId, 0n);
-      const recovered = await recover(engine, decodeCommand);
+      const recovered = await recover(engine, decodeCommand, clock);
       checkCluster(config.clusterId, recovered.state.clusterId);
       // Loaded here: a server alone needs nothing of what servers say to each other.
       const ClusterType = engine.isShared ? (await import('./cluster.ts')).Cluster : undefined;
@@ -101,11 +105,14 @@ export class Server implements RunningServer {
   }
 
   private constructor(options: ServerOptions, recovered: Recovered, ClusterType: typeof Cluster | undefined) {
-    const { config, engine, engineHealth, log } = options;
+    const { config, engine, engineHealth, log, clock, random } = options;
     this.#config = config;
     this.#engine = engine;
     this.#engineHealth = engineHealth;
     this.#log = log;
+    this.#clock = clock;
+    this.#random = random;
+    this.#run = random.bytes(4).readUInt32BE();
     this.failed = new Promise((resolve) => (this.fail = resolve));
     this.#identity = this.#identify(recovered.state);
     this.#leaderId = leaderName(this.#identity.memberId, this.#run);
@@ -170,7 +177,9 @@ export class Server implements RunningServer {
   async #handOn(): Promise<void> {
     // However that comes out, this server does not lead any more.
     const left = this.#leadership.leave(this.#cluster?.bestSuccessor).catch(() => undefined);
-    await Promise.race([left, delay(handOnMs, undefined, { ref: false })]);
+    const over = new AbortController();
+    await Promise.race([left, sleep(this.#clock, handOnMs, over.signal)]);
+    over.abort();
   }
 
   /** No other server appends to this log: this one leads from its start, and no command is unknown to another. */
@@ -182,7 +191,7 @@ export class Server implements RunningServer {
 
   #identify({ clusterId, members }: StateMachine): Identity {
     const known = members.find(({ name }) => name === this.#config.name);
-    const memberId = known?.id ?? randomBytes(8).readBigUInt64BE() | 1n;
+    const memberId = known?.id ?? randomId(this.#random);
     return { clusterId, memberId, headerPrefix: responseHeaderPrefix(clusterId, memberId) };
   }
 
@@ -194,7 +203,7 @@ export class Server implements RunningServer {
       snapshots: { entries, bytes },
       run: this.#run,
       requestTimeoutMs,
-      monotonicMs: () => systemClock.monotonicMs(),
+      clock: this.#clock,
       stampMs: () => this.#leadership.stampMs(),
       mayReadByLease: () => reads === 'lease' && this.#leadership.mayRead(),
       problem: () => this.#problem(),
@@ -219,7 +228,7 @@ export class Server implements RunningServer {
     const { heartbeatIntervalMs, electionTimeoutMs } = this.#config;
     const replica = this.#replica;
     return new Leadership({
-      clock: systemClock,
+      clock: this.#clock,
       port: () => replica,
       metrics: this.#metrics,
       memberId: this.#identity.memberId,
@@ -227,7 +236,7 @@ export class Server implements RunningServer {
       heartbeatIntervalMs,
       electionTimeoutMs: replica.isShared ? electionTimeoutMs : Infinity,
       rightMs,
-      random: systemRandom,
+      random: this.#random,
       onChange: (leads) => {
         if (!replica.isShared) return;
         this.#log.info({ leads, epoch: replica.state.epoch }, leads ? 'leads' : 'follows');
@@ -267,6 +276,7 @@ export class Server implements RunningServer {
     return openFrontDoor({
       config: this.#config,
       log: this.#log,
+      clock: this.#clock,
       replica,
       identity: this.#identity,
       desk: cluster?.desk ?? alone,
@@ -297,6 +307,7 @@ export class Server implements RunningServer {
     const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#config;
     const replica = this.#replica;
     return new Upkeep({
+      clock: this.#clock,
       policy,
       quotaBytes,
       memberId: this.#identity.memberId,

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MaintenanceService } from './maintenance-service.ts';
 import { deferred } from './transport/testing/test-server.ts';
 import type { Call } from './transport/transport.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -13,6 +14,7 @@ afterEach(() => {
 function createService() {
   const state = new StateMachine();
   const service = new MaintenanceService({
+    clock: systemClock,
     replica: {
       state,
       position: { index: 0, hash: '' },

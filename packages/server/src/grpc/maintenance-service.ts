@@ -3,7 +3,8 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
-import { breathe } from '../replica/breathe.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
 import { headerMessage } from './response-header.ts';
@@ -16,6 +17,7 @@ import { callIsOver, GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { Call } from './transport/transport.ts';
 
 export interface MaintenanceServiceOptions {
+  readonly clock: Clock;
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly rules: Pick<CommandRules, 'refusal'>;
@@ -56,7 +58,7 @@ export class MaintenanceService {
 
   constructor(options: MaintenanceServiceOptions) {
     this.#options = options;
-    this.#hash = new SharedHash(options.replica.state);
+    this.#hash = new SharedHash(options.replica.state, options.clock);
   }
 
   status(): Buffer {
@@ -179,7 +181,7 @@ export class MaintenanceService {
     const header = headerMessage(identity, revision, state.epoch);
     const steps = state.snapshot();
     // What the snapshot needs is kept until it is written out; where that never began, nobody else would end it.
-    const file = writeSnapshotFile(head, inSlices(steps, signal));
+    const file = writeSnapshotFile(head, inSlices(steps, signal, this.#options.clock));
     const spool = await SnapshotSpool.fill(file).finally(() => steps.return());
     try {
       // As in etcd, the hash at the end does not count as content.
@@ -219,10 +221,10 @@ function unknownNumber(what: string, number: number): GrpcStatus {
   return new GrpcStatus(GrpcCode.invalidArgument, `${number} is no ${what} that this server knows`);
 }
 
-async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal, clock: Clock): AsyncGenerator<Uint8Array> {
   for (const chunk of steps) {
     if (signal.aborted) throw callIsOver();
     yield chunk;
-    await breathe();
+    await breathe(clock);
   }
 }

@@ -1,14 +1,14 @@
 import { type Alarm, type Command, StateMachine } from '@tenure/core';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { QuotaGuard } from './quota-guard.ts';
 import { SpaceKeeper } from '../replica/space-keeper.ts';
+import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 const quotaBytes = 100_000;
 const own = 1n;
 const silent = 2n;
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+const clock = new VirtualClock();
 
 /** A server with the real state and the real guard of the quota. */
 class Server {
@@ -30,6 +30,7 @@ class Server {
     const position = { index: 0, hash: '' };
     this.guard = new QuotaGuard({ state: this.state, position, propose, linearize: () => undefined }, quotaBytes, own);
     this.keeper = new SpaceKeeper({
+      clock,
       memberId: own,
       quotaBytes,
       state: () => this.state,
@@ -62,7 +63,7 @@ class Server {
 }
 
 const noPut = { value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
-const looks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * 1_000);
+const looks = (count: number): Promise<void> => clock.advance(count * 1_000);
 
 /** A server whose quota has refused a put, and raised the alarm. */
 async function full(): Promise<Server> {

@@ -1,6 +1,7 @@
 import { type Command, StateMachine } from '@tenure/core';
 import { expect, test, vi } from 'vitest';
 import { maxHashCallers, SharedHash, type StateHash } from './shared-hash.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -41,7 +42,7 @@ test('callers at one state share one hash, also those who come while it is made'
   const state = large();
   const expected = hashOf(state);
   const begun = vi.spyOn(state, 'snapshot');
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   const answers = Array.from({ length: 500 }, () => shared.next(caller().signal));
   await turn();
   answers.push(shared.next(caller().signal));
@@ -55,7 +56,7 @@ test('callers that come at later states wait for one more hash, which is of the 
   const state = large();
   const first = { hash: hashOf(state), revision: state.currentRevision, epoch: 0 };
   const begun = vi.spyOn(state, 'snapshot');
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   const early = shared.next(caller().signal);
   const late: Promise<StateHash>[] = [];
   for (let i = 0; i < 5; i += 1) {
@@ -75,7 +76,7 @@ test('callers that come at later states wait for one more hash, which is of the 
 test('a hash that all its callers have left is given up, and its memory may go; the next begins', async () => {
   const state = large();
   const begun = vi.spyOn(state, 'snapshot');
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   const callers = [caller(), caller()];
   const left = callers.map(({ signal }) => shared.next(signal));
   const refused = left.map(errorOf);
@@ -97,7 +98,7 @@ test('a hash that all its callers have left is given up, and its memory may go; 
 test('who joins a hash in the turn in which all others left it gets a whole one', async () => {
   const state = large();
   const expected = hashOf(state);
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   for (let turns = 0; turns < 3; turns += 1) {
     const first = caller();
     const left = errorOf(shared.next(first.signal));
@@ -113,7 +114,7 @@ test('who joins a hash in the turn in which all others left it gets a whole one'
 test('no hash begins for those who left before it could, and none for a call that is over', async () => {
   const state = large();
   const begun = vi.spyOn(state, 'snapshot');
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   const over = caller();
   over.abort();
   await expect(shared.next(over.signal)).rejects.toMatchObject({ code: 1 });
@@ -131,7 +132,7 @@ test('no hash begins for those who left before it could, and none for a call tha
 
 test('no more callers wait than its limit, and each that leaves makes room', async () => {
   const state = large();
-  const shared = new SharedHash(state);
+  const shared = new SharedHash(state, systemClock);
   const callers = Array.from({ length: maxHashCallers }, caller);
   const answers = callers.map(({ signal }) => shared.next(signal).catch(() => undefined));
   await expect(shared.next(caller().signal)).rejects.toMatchObject({ code: 8 });

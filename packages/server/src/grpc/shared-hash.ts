@@ -1,5 +1,6 @@
 import type { StateMachine } from '@tenure/core';
-import { breathe } from '../replica/breathe.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
 import { statusNamed } from './status-of.ts';
 import { callIsOver } from './transport/grpc-status.ts';
 
@@ -32,12 +33,14 @@ interface Round {
  */
 export class SharedHash {
   readonly #state: StateMachine;
+  readonly #clock: Clock;
   #round: Round | undefined;
   /** For whom the next is made. */
   #waiting = new Set<Caller>();
 
-  constructor(state: StateMachine) {
+  constructor(state: StateMachine, clock: Clock) {
     this.#state = state;
+    this.#clock = clock;
   }
 
   /** Of the state at the call or later. Rejects with GrpcStatus when `signal` aborts, or when too many wait. */
@@ -67,7 +70,7 @@ export class SharedHash {
       const steps = this.#state.snapshot();
       this.#round = { appliedIndex: steps.appliedIndex, callers };
       try {
-        while (callers.size > 0 && steps.next().done !== true) await breathe();
+        while (callers.size > 0 && steps.next().done !== true) await breathe(this.#clock);
         // From the last look at the callers to the end of the round nobody can join who would get half a hash.
         for (const { resolve } of callers) resolve({ hash: steps.check, revision, epoch });
       } catch (error) {

@@ -1,12 +1,15 @@
 import { SnapshotReader, type StateMachine } from '@tenure/core';
-import { randomBytes } from 'node:crypto';
 import { chainHash } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import { seedFolder } from '../engines/file/seeded-folder.ts';
 import type { Position, SharedLogEngine } from '../engines/log-engine.ts';
 import { openSharedEngine } from '../engines/shared-engine.ts';
-import { breathe } from '../replica/breathe.ts';
+import { randomId } from '../random/random-id.ts';
+import { systemRandom } from '../random/system-random.ts';
 import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
+import { breathe } from '../time/breathe.ts';
+import { sleep } from '../time/sleep.ts';
+import { systemClock } from '../time/system-clock.ts';
 import { placeText, type LogPlace } from './log-place.ts';
 import { type SnapshotStatus, snapshotStatus } from './snapshot-status.ts';
 import { snapshotStream } from './snapshot-stream.ts';
@@ -23,7 +26,7 @@ const maxLooks = 40;
  */
 export async function restoreSnapshot(path: string, place: LogPlace): Promise<SnapshotStatus> {
   const status = await snapshotStatus(path);
-  const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
+  const clusterId = randomId(systemRandom);
   const { head, state } = await readAsNewCluster(path, clusterId);
   const { index, hash } = head.position;
   // The hash names the cluster, so that a server which has applied the former log up to here does not go on in this
@@ -45,7 +48,7 @@ async function readAsNewCluster(
     else reader.push(part.chunk);
   }
   if (head === undefined) throw new Error('a snapshot was read without its head');
-  const secret = randomBytes(32).toString('base64url');
+  const secret = systemRandom.bytes(32).toString('base64url');
   return { head, state: reader.finish({ clusterId, secret, isFinal: head.isFinal === true }) };
 }
 
@@ -53,7 +56,7 @@ async function* chunksOf(state: StateMachine): AsyncGenerator<Uint8Array> {
   const steps = state.snapshotForEngine();
   for (let step = steps.next(); step.done !== true; step = steps.next()) {
     yield step.value;
-    await breathe();
+    await breathe(systemClock);
   }
 }
 
@@ -83,7 +86,7 @@ async function wasSeeded(engine: SharedLogEngine, position: Position): Promise<b
     try {
       return (await engine.tail()).hash === position.hash;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, lookIntervalMs));
+      await sleep(systemClock, lookIntervalMs);
     }
   }
   return false;

@@ -1,10 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
-import { breathe } from '../replica/breathe.ts';
 import { decodeCommand } from '../replica/command-codec.ts';
 import { recover } from '../replica/recovery.ts';
 import { writeSnapshotFile } from '../replica/snapshot-file.ts';
+import { breathe } from '../time/breathe.ts';
+import { sleep } from '../time/sleep.ts';
+import { systemClock } from '../time/system-clock.ts';
 import { tenureVersion } from '../version.ts';
 import { openExistingLog, placeText, type LogPlace } from './log-place.ts';
 
@@ -19,16 +20,16 @@ const quietMs = 1_000;
 export async function* snapshotOfLog(place: LogPlace): AsyncGenerator<Uint8Array> {
   const engine = await openExistingLog(place);
   try {
-    const { state, position } = await recover(engine, decodeCommand);
+    const { state, position } = await recover(engine, decodeCommand, systemClock);
     if (state.clusterId === 0n) throw new EngineError('unusable', `${placeText(place)} holds no cluster yet`);
-    if (place.kind === 'shared') await delay(quietMs);
+    if (place.kind === 'shared') await sleep(systemClock, quietMs);
     const { clusterId, currentRevision: revision } = state;
     const head = { format: 1, position, revision, clusterId: String(clusterId), tenureVersion, isFinal: true } as const;
     const steps = state.snapshot();
     async function* chunks(): AsyncGenerator<Uint8Array> {
       for (let step = steps.next(); step.done !== true; step = steps.next()) {
         yield step.value;
-        await breathe();
+        await breathe(systemClock);
       }
       await checkQuiet(engine, position.index);
     }

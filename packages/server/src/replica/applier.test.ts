@@ -2,6 +2,7 @@ import { StateMachine } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { logStart } from '../engines/chain-hash.ts';
 import { Applier } from './applier.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 function start(): { applier: Applier; apply: (index: number) => void } {
   const applier = new Applier({
@@ -10,7 +11,7 @@ function start(): { applier: Applier; apply: (index: number) => void } {
     isAwaited: () => true,
     onApplied: () => {},
     onOutcome: () => {},
-    monotonicMs: () => 0,
+    clock: systemClock,
     measured: () => {},
   });
   return { applier, apply: (index) => void applier.apply({ index, hash: '' }, { epoch: 0, timeMs: 0 }, [], []) };

@@ -1,5 +1,6 @@
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
 import type { LoggedEntry, Position } from '../engines/log-engine.ts';
+import type { Clock } from '../time/clock.ts';
 import { decodeCommand } from './command-codec.ts';
 import { decodeEntry, type EncodedCommand, type EntryHeaders, type Origin } from './entry-codec.ts';
 
@@ -12,7 +13,7 @@ export interface ApplierOptions {
   readonly isAwaited: (origin: Origin) => boolean;
   /** One command with an origin was applied. */
   readonly onOutcome: (origin: Origin, response: CommandResponse) => void;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   readonly measured: (durationMs: number) => void;
 }
 
@@ -59,8 +60,8 @@ export class Applier {
     encoded: readonly EncodedCommand[],
     commands: readonly Command[],
   ): readonly CommandResponse[] {
-    const { monotonicMs, isAwaited, onApplied, onOutcome, measured } = this.#options;
-    const beganMs = monotonicMs();
+    const { clock, isAwaited, onApplied, onOutcome, measured } = this.#options;
+    const beganMs = clock.monotonicMs();
     const entry: Entry = { index: position.index, epoch: headers.epoch, timeMs: headers.timeMs, commands };
     const applied = this.state.apply(entry, (at) => {
       const origin = encoded[at]?.origin;
@@ -73,7 +74,7 @@ export class Applier {
       if (origin !== undefined) onOutcome(origin, applied.responses[at] as CommandResponse);
     }
     this.#wake();
-    measured(monotonicMs() - beganMs);
+    measured(clock.monotonicMs() - beganMs);
     return applied.responses;
   }
 

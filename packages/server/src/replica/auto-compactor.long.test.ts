@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { BusyHistory } from './testing/busy-history.ts';
 
 const minutes = { commit: 5, ci: 60, soak: 600 }[inject('effort')];
 const quotaBytes = 256 * 1024 * 1024;
-
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 test('an hour of a thousand locks a second stays within its share of the quota', async () => {
   const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });

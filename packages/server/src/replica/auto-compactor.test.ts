@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AutoCompaction } from '../config/auto-compaction.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { BusyHistory } from './testing/busy-history.ts';
+import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 const minuteMs = 60_000;
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+const clock = new VirtualClock();
 
 function compactorOf(
   policy: AutoCompaction,
@@ -17,6 +17,7 @@ function compactorOf(
 } {
   const compacted: number[] = [];
   const compactor = new AutoCompactor({
+    clock,
     policy,
     state: () => ({
       currentRevision: state.revision,
@@ -39,13 +40,13 @@ function compactorOf(
 test('in revision mode the last revisions are kept, looked at every five minutes', async () => {
   const state = { revision: 50 };
   const { compacted, compactor } = compactorOf({ mode: 'revision', retention: 100 }, state);
-  await vi.advanceTimersByTimeAsync(5 * minuteMs);
+  await clock.advance(5 * minuteMs);
   state.revision = 250;
-  await vi.advanceTimersByTimeAsync(10 * minuteMs);
+  await clock.advance(10 * minuteMs);
   expect(compacted).toEqual([150]);
   compactor.stop();
   state.revision = 900;
-  await vi.advanceTimersByTimeAsync(10 * minuteMs);
+  await clock.advance(10 * minuteMs);
   expect(compacted).toEqual([150]);
 });
 
@@ -54,7 +55,7 @@ test('in periodic mode what is younger than the retention is kept', async () => 
   const { compacted, compactor } = compactorOf({ mode: 'periodic', retentionMs: 10 * minuteMs }, state);
   for (let minute = 1; minute <= 25; minute += 1) {
     state.revision = minute;
-    await vi.advanceTimersByTimeAsync(minuteMs);
+    await clock.advance(minuteMs);
   }
   expect(compacted.length).toBeGreaterThan(0);
   for (const revision of compacted) expect(revision).toBeLessThanOrEqual(25 - 10);
@@ -64,9 +65,9 @@ test('in periodic mode what is younger than the retention is kept', async () => 
 test('a compaction that the log refuses ends nothing, and is tried again', async () => {
   const state = { revision: 250, refusing: true };
   const { compacted, compactor } = compactorOf({ mode: 'revision', retention: 100 }, state);
-  await vi.advanceTimersByTimeAsync(5 * minuteMs);
+  await clock.advance(5 * minuteMs);
   state.refusing = false;
-  await vi.advanceTimersByTimeAsync(5 * minuteMs);
+  await clock.advance(5 * minuteMs);
   expect(compacted).toEqual([150]);
   compactor.stop();
 });
@@ -96,10 +97,10 @@ describe('by default', () => {
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 0 });
     history.cycle(100);
     const written = history.state.currentRevision;
-    await vi.advanceTimersByTimeAsync(60 * minuteMs);
+    await history.clock.advance(60 * minuteMs);
     expect(history.state.compactRevision).toBeLessThan(1);
     history.cycle(1);
-    await vi.advanceTimersByTimeAsync(61 * minuteMs);
+    await history.clock.advance(61 * minuteMs);
     history.stop();
     expect(history.state.compactRevision).toBe(written);
   });

@@ -1,5 +1,7 @@
 import type { StateMachine } from '@tenure/core';
 import type { AutoCompaction } from '../config/auto-compaction.ts';
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 
 /** What of the state is looked at. */
 export type CompactedState = Pick<
@@ -8,6 +10,7 @@ export type CompactedState = Pick<
 >;
 
 export interface AutoCompactorOptions {
+  readonly clock: Clock;
   readonly policy: AutoCompaction;
   readonly state: () => CompactedState;
   readonly quotaBytes: number;
@@ -38,7 +41,7 @@ const pressedHistoryShare = 1 / 64;
  */
 export class AutoCompactor {
   readonly #options: AutoCompactorOptions;
-  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #cancels: (() => void)[] = [];
   /** Periodic mode: the revision at each look, the oldest first, one more than make up a retention. */
   readonly #samples: number[] = [];
   #looks = 0;
@@ -46,16 +49,17 @@ export class AutoCompactor {
 
   constructor(options: AutoCompactorOptions) {
     this.#options = options;
-    const { policy } = options;
+    const { clock, policy } = options;
     const intervalMs =
       policy.mode === 'revision' ? revisionIntervalMs : Math.min(policy.retentionMs, hourMs) / samplesPerRetention;
     // Node turns a longer delay into 1 ms; the intervals stay far below.
-    this.#timers.push(setInterval(() => this.#look(this.#dueByAge(intervalMs)), intervalMs));
-    if (policy.mode === 'bounded') this.#timers.push(setInterval(() => this.#look(this.#dueBySize()), sizeIntervalMs));
+    this.#cancels.push(every(clock, intervalMs, () => this.#look(this.#dueByAge(intervalMs))));
+    if (policy.mode !== 'bounded') return;
+    this.#cancels.push(every(clock, sizeIntervalMs, () => this.#look(this.#dueBySize())));
   }
 
   stop(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const cancel of this.#cancels) cancel();
   }
 
   #look(revision: number | undefined): void {

@@ -1,8 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { defaultTxnLimits } from '@tenure/core';
 import { logStart } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
+import { randomId } from '../random/random-id.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleep } from '../time/sleep.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry } from './entry-codec.ts';
 
@@ -11,9 +14,12 @@ const maxTries = 20;
 const retryDelayMs = 250;
 
 /** Makes a log that is empty into that of a new cluster. Whichever server comes first does; the others find it done. */
-export async function ensureCluster(engine: LogEngine): Promise<void> {
-  const clusterId = randomBytes(8).readBigUInt64BE() | 1n;
-  const secret = randomBytes(32).toString('base64url');
+export async function ensureCluster(
+  engine: LogEngine,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): Promise<void> {
+  const clusterId = randomId(random);
+  const secret = random.bytes(32).toString('base64url');
   const entry = encodeEntry({ epoch: 0, timeMs: 0 }, [
     encodeCommand({ kind: 'createCluster', clusterId, secret }),
     encodeCommand({ kind: 'setTxnLimits', limits: defaultTxnLimits }),
@@ -27,7 +33,7 @@ export async function ensureCluster(engine: LogEngine): Promise<void> {
     } catch (error) {
       const passing = error instanceof EngineError && error.isPassing;
       if (!passing || tries >= maxTries) throw error;
-      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+      await sleep(clock, retryDelayMs);
     }
   }
 }

@@ -6,6 +6,7 @@ import { EngineError } from '../engines/engine-error.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { Applier } from './applier.ts';
 import { FollowLoop } from './follow-loop.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 test('an engine that is away for long costs nothing for each try', async () => {
   const engine = memoryEngine();
@@ -23,10 +24,11 @@ test('an engine that is away for long costs nothing for each try', async () => {
     isAwaited: () => true,
     onApplied: () => {},
     onOutcome: () => {},
-    monotonicMs: () => 0,
+    clock: systemClock,
     measured: () => {},
   });
   const loop = new FollowLoop(engine, applier, {
+    clock: systemClock,
     applied: () => {},
     trimmed: () => Promise.resolve(),
     failed: (error) => expect.fail(error.message),

@@ -1,12 +1,15 @@
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleep } from '../time/sleep.ts';
 import type { Applier } from './applier.ts';
-import { breathe } from './breathe.ts';
 
 /** How long the loop waits before it tries again after the engine failed in a way that may pass. */
 const retryDelayMs = 200;
 
 export interface FollowLoopOptions {
+  readonly clock: Clock;
   /** An entry of so many bytes was applied. */
   readonly applied: (bytes: number) => void;
   /**
@@ -63,7 +66,7 @@ export class FollowLoop {
             this.#applier.applyLogged(entry);
             this.#options.applied(entry.bytes.length);
           }
-          await breathe();
+          await breathe(this.#options.clock);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -73,21 +76,9 @@ export class FollowLoop {
           return;
         }
         // A snapshot that was replaced while it was read is told as trimmed too: it is not tried again at once.
-        if (code !== 'trimmed' || isTrimmed) await pause(retryDelayMs, signal);
+        if (code !== 'trimmed' || isTrimmed) await sleep(this.#options.clock, retryDelayMs, signal);
         isTrimmed ||= code === 'trimmed';
       }
     }
   }
-}
-
-function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', over);
-      resolve();
-    };
-    const timer = setTimeout(over, delayMs);
-    signal.addEventListener('abort', over);
-  });
 }

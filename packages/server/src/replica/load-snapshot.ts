@@ -1,6 +1,7 @@
 import { SnapshotReader, type StateMachine } from '@tenure/core';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
-import { breathe } from './breathe.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
 
 /** A state as a snapshot holds it, and the place in the log up to which it is that. */
 export interface LoadedSnapshot {
@@ -13,7 +14,11 @@ export interface LoadedSnapshot {
  * Rejects with what the engine says: `trimmed` or `unavailable` where a newer one has come in the place of the one that
  * was being read, so that it may be tried again. An abort rejects with the signal's reason.
  */
-export async function loadSnapshot(engine: LogEngine, signal?: AbortSignal): Promise<LoadedSnapshot | undefined> {
+export async function loadSnapshot(
+  engine: LogEngine,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<LoadedSnapshot | undefined> {
   const snapshot = await engine.loadSnapshot();
   if (snapshot === undefined) return undefined;
   const { position, chunks } = snapshot;
@@ -21,7 +26,7 @@ export async function loadSnapshot(engine: LogEngine, signal?: AbortSignal): Pro
   for await (const chunk of chunks) {
     signal?.throwIfAborted();
     reader.push(chunk);
-    await breathe();
+    await breathe(clock);
   }
   const state = reader.finish();
   if (state.appliedIndex !== position.index) {

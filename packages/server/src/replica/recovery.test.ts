@@ -7,6 +7,7 @@ import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { decodeCommand, encodeCommand } from './command-codec.ts';
 import { encodeEntry } from './entry-codec.ts';
 import { recover } from './recovery.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const engines: LogEngine[] = [];
 afterEach(async () => {
@@ -39,7 +40,7 @@ async function logOf(entries: number, snapshotAt: number): Promise<{ engine: Log
 
 test('what lies behind the snapshot is applied up to the end of the log, however it is handed out', async () => {
   const { engine, state } = await logOf(7, 3);
-  const recovered = await recover(engine, decodeCommand);
+  const recovered = await recover(engine, decodeCommand, systemClock);
   expect(recovered.replayed).toBe(4);
   expect(recovered.position).toEqual(await engine.tail());
   expect(recovered.state.stateHash()).toBe(state.stateHash());
@@ -58,7 +59,7 @@ test.for<EngineErrorCode>(['trimmed', 'unavailable'])(
         if (reads === 1) throw new EngineError(code, 'it was there a moment ago');
       }
     };
-    const recovered = await recover(engine, decodeCommand);
+    const recovered = await recover(engine, decodeCommand, systemClock);
     expect(reads).toBe(2);
     expect(recovered.state.stateHash()).toBe(state.stateHash());
   },
@@ -71,6 +72,6 @@ test('a log that is damaged is not read again', async () => {
     reads += 1;
     return Promise.reject(new EngineError('damaged', 'a chunk is not what was saved'));
   };
-  await expect(recover(engine, decodeCommand)).rejects.toThrow('a chunk is not what was saved');
+  await expect(recover(engine, decodeCommand, systemClock)).rejects.toThrow('a chunk is not what was saved');
   expect(reads).toBe(1);
 });

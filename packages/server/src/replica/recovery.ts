@@ -2,6 +2,8 @@ import { StateMachine, type Command } from '@tenure/core';
 import { logStart } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleep } from '../time/sleep.ts';
 import { decodeEntry, type EncodedCommand } from './entry-codec.ts';
 import { loadSnapshot } from './load-snapshot.ts';
 
@@ -18,20 +20,28 @@ const maxTries = 10;
 const retryDelayMs = 200;
 
 /** Loads the newest snapshot and applies every entry behind it, up to where the log ends now. */
-export async function recover(engine: LogEngine, decode: (command: EncodedCommand) => Command): Promise<Recovered> {
+export async function recover(
+  engine: LogEngine,
+  decode: (command: EncodedCommand) => Command,
+  clock: Clock,
+): Promise<Recovered> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await recoverOnce(engine, decode);
+      return await recoverOnce(engine, decode, clock);
     } catch (error) {
       const passing = error instanceof EngineError && (error.code === 'trimmed' || error.code === 'unavailable');
       if (!passing || tries >= maxTries) throw error;
-      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+      await sleep(clock, retryDelayMs);
     }
   }
 }
 
-async function recoverOnce(engine: LogEngine, decode: (command: EncodedCommand) => Command): Promise<Recovered> {
-  const loaded = await loadSnapshot(engine);
+async function recoverOnce(
+  engine: LogEngine,
+  decode: (command: EncodedCommand) => Command,
+  clock: Clock,
+): Promise<Recovered> {
+  const loaded = await loadSnapshot(engine, clock);
   const state = loaded?.state ?? new StateMachine();
   let position = loaded?.position ?? logStart;
   const { index: tailIndex } = await engine.tail();

@@ -1,5 +1,6 @@
 import type { Applied, Entry } from '@tenure/core';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
+import type { Clock } from '../time/clock.ts';
 import type { ClientReason } from './client-reason.ts';
 import type { SnapshotThresholds } from './snapshotter.ts';
 
@@ -22,7 +23,7 @@ export interface ReplicaOptions {
    * left out.
    */
   readonly stopGraceMs?: number;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   /** Cluster time for an entry whose append begins now. */
   readonly stampMs: () => number;
   /** Whether this server still has the right to append in the epoch that it leads. Asked before each append. */

@@ -6,6 +6,7 @@ import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { decodeCommand } from './command-codec.ts';
 import { recover } from './recovery.ts';
 import { Replica } from './replica.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const open: Replica[] = [];
 /** Each begins with its claim. */
@@ -23,14 +24,14 @@ async function start(
     onFailed?: (error: Error) => void;
   } = {},
 ): Promise<Replica> {
-  const recovered = await recover(engine, decodeCommand);
+  const recovered = await recover(engine, decodeCommand, systemClock);
   const replica = new Replica(recovered, {
     engine,
     snapshots: { entries: options.entries ?? 1_000_000, bytes: Number.MAX_SAFE_INTEGER },
     metrics: { appended: () => {}, applied: () => {}, snapshotSaved: () => {} },
     run: 1,
     requestTimeoutMs: 20_000,
-    monotonicMs: () => performance.now(),
+    clock: systemClock,
     stampMs: () => 0,
     mayAppend: () => true,
     mayReadByLease: () => false,
@@ -78,7 +79,7 @@ describe('a replica on a log of its own', () => {
     );
     const revisions = responses.map((response: CommandResponse) => (response.kind === 'put' ? response.revision : -1));
     expect(revisions).toEqual(Array.from({ length: 3_000 }, (_, at) => at + 2));
-    const again = await recover(engine, decodeCommand);
+    const again = await recover(engine, decodeCommand, systemClock);
     expect(again.position).toEqual(replica.position);
     expect(again.state.stateHash()).toBe(replica.state.stateHash());
   });
@@ -117,7 +118,7 @@ describe('a replica on a log of its own', () => {
     await replica.stop();
     const snapshot = await engine.loadSnapshot();
     expect(snapshot?.position.index).toBeGreaterThan(100);
-    const again = await recover(engine, decodeCommand);
+    const again = await recover(engine, decodeCommand, systemClock);
     expect(again.state.stateHash()).toBe(replica.state.stateHash());
     expect(again.position).toEqual(replica.position);
   });

@@ -1,6 +1,7 @@
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LoggedEntry, Position } from '../engines/log-engine.ts';
+import { every } from '../time/every.ts';
 import { Applier } from './applier.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry, type EncodedCommand, type EntryHeaders } from './entry-codec.ts';
@@ -39,7 +40,7 @@ export class Replica {
   readonly #scrubber: Scrubber;
   readonly #snapshotter: Snapshotter;
   /** Runs where something waits for other servers. */
-  #expiry: NodeJS.Timeout | undefined;
+  #cancelExpiry: () => void = () => {};
   #sequencer: Sequencer | undefined;
   #link: LeaderLink | undefined;
   #lastAppendBeganMs = 0;
@@ -52,17 +53,18 @@ export class Replica {
     this.state = state;
     this.#pending = new PendingProposals(options.run, options.requestTimeoutMs);
     this.#reads = new ReadQueue(options.requestTimeoutMs, () => this.#catchUp());
-    this.#scrubber = new Scrubber(state);
+    this.#scrubber = new Scrubber(state, options.clock);
     this.#applier = new Applier({
       state,
       position,
       onApplied: (entry, applied, beganMs) => this.#onApplied(entry, applied, beganMs),
       isAwaited: (origin) => this.#pending.isAwaited(origin),
       onOutcome: (origin, response) => this.#pending.applied(origin, response),
-      monotonicMs: options.monotonicMs,
+      clock: options.clock,
       measured: (durationMs) => options.metrics.applied(durationMs),
     });
     this.#follow = new FollowLoop(options.engine, this.#applier, {
+      clock: options.clock,
       applied: (bytes) => this.#snapshotter.followed(bytes),
       trimmed: () => this.#loadSnapshot(),
       failed: (error) => {
@@ -78,7 +80,7 @@ export class Replica {
       saved: (durationMs) => options.metrics.snapshotSaved(durationMs),
       putOff: options.onSnapshotPutOff,
       failed: options.onFailed,
-      monotonicMs: options.monotonicMs,
+      clock: options.clock,
       entriesSinceSnapshot: replayed,
     });
   }
@@ -87,7 +89,7 @@ export class Replica {
   start(): void {
     this.#scrubber.wake();
     this.#followOthers();
-    if (this.isShared) this.#expiry = setInterval(() => this.#expire(), expiryIntervalMs);
+    if (this.isShared) this.#cancelExpiry = every(this.#options.clock, expiryIntervalMs, () => this.#expire());
   }
 
   /** Whether other servers may append to the log. */
@@ -121,7 +123,7 @@ export class Replica {
     if (this.#stopping.signal.aborted) return Promise.reject(new ProposalError('stopped', 'the server is stopping'));
     if (!this.isShared) return this.#sequencer?.propose(command, raw) ?? Promise.reject(notLeading());
     try {
-      const { proposal, outcome } = this.#pending.add(command, raw, this.#options.monotonicMs());
+      const { proposal, outcome } = this.#pending.add(command, raw, this.#options.clock.monotonicMs());
       this.#hand(proposal);
       return outcome;
     } catch (error) {
@@ -214,12 +216,12 @@ export class Replica {
       this.#followOthers();
       return 'lost';
     }
-    const { engine, monotonicMs, onAppended, onAppendFailed } = this.#options;
+    const { engine, clock, onAppended, onAppendFailed } = this.#options;
     const epoch = this.state.epoch + 1;
     const command: Command = { kind: 'claim', epoch, ...claim };
     const headers: EntryHeaders = { epoch, timeMs: this.state.clusterTimeMs };
     const encoded = [encodeCommand(command)];
-    const beganMs = monotonicMs();
+    const beganMs = clock.monotonicMs();
     this.#lastAppendBeganMs = beganMs;
     try {
       const position = await engine.append([encodeEntry(headers, encoded)], this.position);
@@ -248,7 +250,7 @@ export class Replica {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#expiry);
+    this.#cancelExpiry();
     const stopping = new ProposalError('stopped', 'the server is stopping');
     this.#stopping.abort(stopping);
     await this.#stopAppending();
@@ -264,13 +266,14 @@ export class Replica {
     const sequencer = this.#sequencer;
     if (sequencer === undefined) return;
     const giveUp = (): void => sequencer.retire();
-    const timer = this.isShared ? setTimeout(giveUp, this.#options.stopGraceMs ?? defaultStopGraceMs) : undefined;
+    const { clock, stopGraceMs = defaultStopGraceMs } = this.#options;
+    const cancel = this.isShared ? clock.after(stopGraceMs, giveUp) : undefined;
     await sequencer.stop();
-    clearTimeout(timer);
+    cancel?.();
   }
 
   #newSequencer(position: Position): Sequencer {
-    const { engine, monotonicMs, stampMs, mayAppend, metrics, onAppended } = this.#options;
+    const { engine, clock, stampMs, mayAppend, metrics, onAppended } = this.#options;
     return new Sequencer({
       engine,
       position,
@@ -279,12 +282,12 @@ export class Replica {
       apply: (at, headers, encoded, commands) => this.#applier.apply(at, headers, encoded, commands),
       mayAppend,
       appended: (commands, bytes, beganMs) => {
-        metrics.appended({ entries: 1, commands, bytes, durationMs: monotonicMs() - beganMs });
+        metrics.appended({ entries: 1, commands, bytes, durationMs: clock.monotonicMs() - beganMs });
         onAppended(beganMs);
         this.#snapshotter.appended(bytes);
       },
       failed: (error) => this.#sequencerFailed(error),
-      monotonicMs,
+      clock,
     });
   }
 
@@ -321,7 +324,7 @@ export class Replica {
    * come to its end, and is lost: if it broke it off, a load that is longer than the election timeout would never end.
    */
   async #loadSnapshot(): Promise<void> {
-    const loaded = await loadSnapshot(this.#options.engine, this.#stopping.signal);
+    const loaded = await loadSnapshot(this.#options.engine, this.#options.clock, this.#stopping.signal);
     const { index } = this.position;
     if (loaded === undefined) {
       throw new EngineError('damaged', `the log begins behind entry ${index}, and there is no snapshot in its place`);
@@ -362,7 +365,7 @@ export class Replica {
   }
 
   #linearizeByLog(): Promise<void> {
-    return this.#reads.read(this.#options.monotonicMs());
+    return this.#reads.read(this.#options.clock.monotonicMs());
   }
 
   #catchUp(): Promise<void> | undefined {
@@ -372,7 +375,7 @@ export class Replica {
   }
 
   #expire(): void {
-    const nowMs = this.#options.monotonicMs();
+    const nowMs = this.#options.clock.monotonicMs();
     const problem = this.#options.problem();
     this.#pending.expire(nowMs, problem);
     this.#reads.expire(nowMs, problem);

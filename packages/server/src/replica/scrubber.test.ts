@@ -1,6 +1,7 @@
 import { StateMachine, type Command } from '@tenure/core';
 import { expect, it } from 'vitest';
 import { Scrubber } from './scrubber.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 function apply(state: StateMachine, ...commands: Command[]): void {
   state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands });
@@ -19,7 +20,7 @@ async function scrubbed(state: StateMachine): Promise<void> {
 it('frees what was compacted while a snapshot was being taken, when that is done', async () => {
   const state = new StateMachine();
   for (let version = 0; version < 50; version += 1) apply(state, put('x'.repeat(1_000)));
-  const scrubber = new Scrubber(state);
+  const scrubber = new Scrubber(state, systemClock);
   const snapshot = state.snapshot();
   snapshot.next();
   apply(state, { kind: 'compact', revision: state.currentRevision });
@@ -35,7 +36,7 @@ it('frees what was compacted while a snapshot was being taken, when that is done
 it('goes on with what was left while a snapshot is taken that began in the middle', async () => {
   const state = new StateMachine();
   for (let version = 0; version < 5_000; version += 1) apply(state, put('x'));
-  const scrubber = new Scrubber(state);
+  const scrubber = new Scrubber(state, systemClock);
   apply(state, { kind: 'compact', revision: state.currentRevision });
   scrubber.wake();
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,5 @@
 import type { StateMachine } from '@tenure/core';
+import type { Clock } from '../time/clock.ts';
 
 /** A slice of scrubbing looks at this many keys, which takes about a millisecond. */
 const sliceSteps = 2_000;
@@ -12,31 +13,33 @@ const pauseLookMs = 100;
  */
 export class Scrubber {
   readonly #state: StateMachine;
+  readonly #clock: Clock;
   #running = false;
   #stopped = false;
-  #pause: NodeJS.Timeout | undefined;
+  #cancelPause: () => void = () => {};
 
-  constructor(state: StateMachine) {
+  constructor(state: StateMachine, clock: Clock) {
     this.#state = state;
+    this.#clock = clock;
   }
 
   /** Begins, if it is not under way: to be called when something was compacted, and after a start. */
   wake(): void {
     if (this.#running || this.#stopped) return;
     this.#running = true;
-    setImmediate(() => this.#slice());
+    this.#clock.soon(() => this.#slice());
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#pause);
+    this.#cancelPause();
   }
 
   #slice(): void {
     if (this.#stopped) return;
     const more = this.#state.scrub(sliceSteps);
-    if (more) setImmediate(() => this.#slice());
-    else if (this.#state.isScrubPaused) this.#pause = setTimeout(() => this.#slice(), pauseLookMs);
+    if (more) this.#clock.soon(() => this.#slice());
+    else if (this.#state.isScrubPaused) this.#cancelPause = this.#clock.after(pauseLookMs, () => this.#slice());
     else this.#running = false;
   }
 }

@@ -3,6 +3,7 @@ import type { LogEngine } from '../engines/log-engine.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { encodeCommand } from './command-codec.ts';
 import { Sequencer, type SequencerOptions } from './sequencer.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const engines: LogEngine[] = [];
 afterEach(async () => {
@@ -30,7 +31,7 @@ async function start(options: Partial<SequencerOptions> = {}) {
     apply: (_position, _headers, _encoded, commands) => commands.map(() => ({ kind: 'ok', revision: 1 })),
     appended: () => {},
     failed: (error) => expect.fail(error.message),
-    monotonicMs: () => performance.now(),
+    clock: systemClock,
     ...options,
   });
   const appendBegins = async (): Promise<void> => {

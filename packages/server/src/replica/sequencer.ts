@@ -1,6 +1,7 @@
 import { countOperations, type Command, type CommandResponse } from '@tenure/core';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../engines/log-engine.ts';
+import type { Clock } from '../time/clock.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry, type EncodedCommand, type EntryHeaders } from './entry-codec.ts';
 import { ProposalError } from './proposal-error.ts';
@@ -87,7 +88,7 @@ export interface SequencerOptions {
   readonly appended: (commands: number, bytes: number, beganMs: number) => void;
   /** The engine failed, or an entry could not be applied. Nothing more is appended; told once. */
   readonly failed: (error: Error) => void;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -124,7 +125,7 @@ export class Sequencer {
   constructor(options: SequencerOptions) {
     this.#options = options;
     this.#position = options.position;
-    this.#lastAppendBeganMs = options.monotonicMs();
+    this.#lastAppendBeganMs = options.clock.monotonicMs();
   }
 
   get position(): Position {
@@ -230,7 +231,7 @@ export class Sequencer {
   #wake(): void {
     if (this.#busy) return;
     this.#busy = true;
-    setImmediate(() => this.#appendNext());
+    this.#options.clock.soon(() => this.#appendNext());
   }
 
   #appendNext(): void {
@@ -241,14 +242,14 @@ export class Sequencer {
       for (const resolve of this.#idle.splice(0)) resolve();
       return;
     }
-    const { engine, headers, mayAppend, monotonicMs } = this.#options;
+    const { engine, headers, mayAppend, clock } = this.#options;
     if (mayAppend?.() === false) {
       const lapsed = new ProposalError('deposed', 'the right to lead has lapsed');
       for (const { reject } of [...batch, ...barriers]) reject(lapsed);
       this.#fail(lapsed);
       return;
     }
-    const beganMs = monotonicMs();
+    const beganMs = clock.monotonicMs();
     this.#lastAppendBeganMs = beganMs;
     const stamped = headers(batch[0]?.command);
     const encoded = batch.map((each) => each.encoded);

@@ -5,6 +5,7 @@ import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { maxKeptSnapshots, Snapshotter } from './snapshotter.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const entriesPerSnapshot = 5;
 
@@ -29,7 +30,7 @@ class GrowingLog {
       saved: () => this.#saved(),
       putOff: (error) => expect.fail(error.message),
       failed: (error) => expect.fail(error.message),
-      monotonicMs: () => performance.now(),
+      clock: systemClock,
       entriesSinceSnapshot: 0,
     });
   }

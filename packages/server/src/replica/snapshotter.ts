@@ -1,7 +1,8 @@
 import type { StateMachine } from '@tenure/core';
 import { EngineError, type EngineErrorCode } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
-import { breathe } from './breathe.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
 
 export interface SnapshotThresholds {
   /** A snapshot is due after this many entries, or ... */
@@ -28,7 +29,7 @@ export interface SnapshotterOptions {
    */
   readonly putOff: (reason: Error) => void;
   readonly failed: (error: Error) => void;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   readonly entriesSinceSnapshot: number;
 }
 
@@ -99,10 +100,10 @@ export class Snapshotter {
   }
 
   async #save(): Promise<void> {
-    await breathe();
+    await breathe(this.#options.clock);
     if (this.#stopping) return;
-    const { engine, state, position, saved, monotonicMs } = this.#options;
-    const beganMs = monotonicMs();
+    const { engine, state, position, saved, clock } = this.#options;
+    const beganMs = clock.monotonicMs();
     const at = position();
     this.#entries = 0;
     this.#bytes = 0;
@@ -117,7 +118,7 @@ export class Snapshotter {
       steps.return();
     }
     await this.#trim(at.index);
-    saved(monotonicMs() - beganMs);
+    saved(clock.monotonicMs() - beganMs);
   }
 
   /**
@@ -138,7 +139,7 @@ export class Snapshotter {
     for (let step = steps.next(); step.done !== true; step = steps.next()) {
       if (this.#stopping) throw new Error('the server is stopping; the snapshot is given up');
       yield step.value;
-      await breathe();
+      await breathe(this.#options.clock);
     }
   }
 }

@@ -1,6 +1,9 @@
 import type { Alarm, Command, CommandResponse } from '@tenure/core';
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 
 export interface SpaceKeeperOptions {
+  readonly clock: Clock;
   readonly memberId: bigint;
   readonly quotaBytes: number;
   readonly state: () => { readonly sizeForQuotaBytes: number; readonly alarms: readonly Alarm[] };
@@ -22,16 +25,16 @@ const endOfAlarmShare = 0.9;
  */
 export class SpaceKeeper {
   readonly #options: SpaceKeeperOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #cancel: () => void;
   #isAsking = false;
 
   constructor(options: SpaceKeeperOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), lookIntervalMs);
+    this.#cancel = every(options.clock, lookIntervalMs, () => this.#look());
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#cancel();
   }
 
   #look(): void {

@@ -1,9 +1,9 @@
 import { type Command, type CommandResponse, StateMachine } from '@tenure/core';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { Upkeep } from './upkeep.ts';
+import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+const clock = new VirtualClock();
 
 const put = { key: 'k', value: 'x'.repeat(1_000), lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
 
@@ -20,6 +20,7 @@ function overfull(policy: { readonly mode: 'bounded'; readonly retentionMs: numb
   for (let puts = 0; puts < 200; puts += 1) apply({ kind: 'put', put });
   const server = { leads: false, compacted: [] as number[] };
   const upkeep = new Upkeep({
+    clock,
     policy,
     quotaBytes: 100_000,
     memberId: 1n,
@@ -36,10 +37,10 @@ function overfull(policy: { readonly mode: 'bounded'; readonly retentionMs: numb
 
 test('of several servers the one that leads compacts', async () => {
   const { server, upkeep } = overfull({ mode: 'bounded', retentionMs: 3_600_000 });
-  await vi.advanceTimersByTimeAsync(5_000);
+  await clock.advance(5_000);
   expect(server.compacted).toEqual([]);
   server.leads = true;
-  await vi.advanceTimersByTimeAsync(1_000);
+  await clock.advance(1_000);
   expect(server.compacted).toHaveLength(1);
   upkeep.stop();
 });
@@ -47,8 +48,8 @@ test('of several servers the one that leads compacts', async () => {
 test('without a policy nothing is done, as with etcd', async () => {
   const { server, upkeep } = overfull(undefined);
   server.leads = true;
-  await vi.advanceTimersByTimeAsync(3_600_000);
+  await clock.advance(3_600_000);
   expect(server.compacted).toEqual([]);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(clock.timers).toBe(0);
   upkeep.stop();
 });

@@ -1,9 +1,11 @@
 import type { Command, CommandResponse, StateMachine } from '@tenure/core';
 import type { AutoCompaction } from '../config/auto-compaction.ts';
+import type { Clock } from '../time/clock.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { SpaceKeeper } from './space-keeper.ts';
 
 export interface UpkeepOptions {
+  readonly clock: Clock;
   /** Undefined: an operator does all of it. */
   readonly policy: AutoCompaction | undefined;
   readonly quotaBytes: number;

@@ -1,5 +1,5 @@
 import { type Command, StateMachine } from '@tenure/core';
-import { vi } from 'vitest';
+import { VirtualClock } from '../../time/testing/virtual-clock.ts';
 import { AutoCompactor } from '../auto-compactor.ts';
 
 export interface BusyHistoryOptions {
@@ -14,10 +14,11 @@ const fillBytes = 16 * 1024;
 
 /**
  * The real state under locks that are acquired and released, each by a lease of its own, and the real compactor by
- * default, on the clock of the test (fake timers).
+ * default, on a virtual clock.
  */
 export class BusyHistory {
   readonly state = new StateMachine();
+  readonly clock = new VirtualClock();
   readonly #options: BusyHistoryOptions;
   readonly #compactor: AutoCompactor;
   #cycles = 0;
@@ -28,6 +29,7 @@ export class BusyHistory {
     const { quotaBytes, oldestWatched = () => undefined } = options;
     this.#append({ kind: 'claim', epoch: 1, leader: '', rightMs: 0 });
     this.#compactor = new AutoCompactor({
+      clock: this.clock,
       policy: { mode: 'bounded', retentionMs: 3_600_000 },
       state: () => this.state,
       quotaBytes,
@@ -51,7 +53,7 @@ export class BusyHistory {
 
   async nextSecond(): Promise<void> {
     this.cycle(this.#options.cyclesPerSecond);
-    await vi.advanceTimersByTimeAsync(1_000);
+    await this.clock.advance(1_000);
     while (this.state.scrub(10_000));
   }
 

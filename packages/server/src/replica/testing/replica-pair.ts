@@ -9,6 +9,8 @@ import { recover } from '../recovery.ts';
 import type { ReplicaOptions } from '../replica-options.ts';
 import { Replica } from '../replica.ts';
 import { WiredEngine } from './wired-engine.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import { systemRandom } from '../../random/system-random.ts';
 
 /** One server's replica, its way to the log, and what it was told. */
 export interface WiredReplica {
@@ -30,17 +32,17 @@ export class ReplicaPair {
   }
 
   async join(options: Partial<ReplicaOptions> = {}): Promise<WiredReplica> {
-    await ensureCluster(this.log);
+    await ensureCluster(this.log, { clock: systemClock, random: systemRandom });
     const engine = new WiredEngine(this.log);
     const loaded: Position[] = [];
     this.#runs += 1;
-    const replica = new Replica(await recover(engine, decodeCommand), {
+    const replica = new Replica(await recover(engine, decodeCommand, systemClock), {
       engine,
       metrics: { appended: () => {}, applied: () => {}, snapshotSaved: () => {} },
       snapshots: { entries: 1_000_000, bytes: Number.MAX_SAFE_INTEGER },
       run: this.#runs,
       requestTimeoutMs: 20_000,
-      monotonicMs: () => performance.now(),
+      clock: systemClock,
       stampMs: () => 0,
       mayAppend: () => true,
       mayReadByLease: () => false,

@@ -19,6 +19,11 @@ export class VirtualClock implements Clock {
   #timers: Timer[] = [];
   #polls: (() => void)[] = [];
 
+  /** Timers that are set. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
   monotonicMs(): number {
     return this.#nowMs;
   }
