@@ -6,9 +6,11 @@ import type { LeaderOnly } from './grpc/routes.ts';
 import type { MethodHandler } from './grpc/transport/transport.ts';
 import { LeaderMonitor } from './leadership/leader-monitor.ts';
 import type { Leadership } from './leadership/leadership.ts';
-import { systemClock } from './time/system-clock.ts';
+import type { Random } from './random/random.ts';
+import type { Clock } from './time/clock.ts';
 import { ClusterReach } from './peer/cluster-reach.ts';
 import { ForwardingDesk } from './peer/forwarding-desk.ts';
+import { GrpcLeaderStream } from './peer/grpc-leader-stream.ts';
 import { LeaderCalls } from './peer/leader-calls.ts';
 import { LeaderFinder } from './peer/leader-finder.ts';
 import { peerLinkPath, PeerService, type PeerServiceOptions } from './peer/peer-service.ts';
@@ -16,6 +18,8 @@ import type { ClientReason } from './replica/client-reason.ts';
 import type { Replica } from './replica/replica.ts';
 
 export interface ClusterOptions {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly replica: Replica;
   readonly leadership: Leadership;
   readonly identity: Identity;
@@ -58,6 +62,7 @@ export class Cluster {
   readonly #monitor: LeaderMonitor;
 
   constructor(options: ClusterOptions) {
+    const { clock, random } = options;
     const { replica, leadership, identity, leaderId, run, lookNow, warn, onFailed, onLost } = options;
     const { memberId } = identity;
     this.#options = options;
@@ -66,6 +71,8 @@ export class Cluster {
       revision: () => replica.state.currentRevision,
     });
     this.#peers = new PeerService({
+      clock,
+      random,
       replica,
       memberId: () => memberId,
       leaderId,
@@ -74,6 +81,9 @@ export class Cluster {
       answer: options.answer,
     });
     this.#finder = new LeaderFinder({
+      clock,
+      random,
+      open: (address, listener) => new GrpcLeaderStream(address, listener),
       replica,
       memberId,
       run,
@@ -87,7 +97,7 @@ export class Cluster {
     });
     this.reach = this.#createReach();
     this.#monitor = new LeaderMonitor({
-      clock: systemClock,
+      clock,
       electionTimeoutMs: options.electionTimeoutMs,
       hasLeader: () => this.reach.hasLeader,
       onLost: () => {
@@ -99,7 +109,7 @@ export class Cluster {
       replica,
       connection: () => this.#finder.connection,
       problem: () => this.reach.problem,
-      monotonicMs: () => systemClock.monotonicMs(),
+      clock,
       timeoutMs: options.requestTimeoutMs,
     });
     this.leaderOnly = (path, request, local) => calls.answer(path, request, local);

@@ -248,6 +248,8 @@ export class Server implements RunningServer {
 
   #createCluster(ClusterType: typeof Cluster): Cluster {
     return new ClusterType({
+      clock: this.#clock,
+      random: this.#random,
       replica: this.#replica,
       leadership: this.#leadership,
       identity: this.#identity,

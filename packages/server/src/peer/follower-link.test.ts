@@ -7,6 +7,8 @@ import type { DuplexCall } from '../grpc/transport/transport.ts';
 import { FollowerLink } from './follower-link.ts';
 import { newNonce, proofOf } from './link-proof.ts';
 import { LeadingServer } from './testing/leading-server.ts';
+import { systemRandom } from '../random/system-random.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 let server: LeadingServer | undefined;
 afterEach(() => server?.close());
@@ -63,6 +65,8 @@ test('a follower that asks without end and never reads is not read on, until it 
   const { replica, leader } = server;
   const call = new FollowersCall();
   const link = new FollowerLink(call, {
+    clock: systemClock,
+    random: systemRandom,
     replica,
     leaderId: leader,
     renew: () => 5_000,
@@ -74,7 +78,7 @@ test('a follower that asks without end and never reads is not read on, until it 
     view: () => ({ index: 0, silent: [] }),
   });
   const { clusterId, epoch, secret } = replica.state;
-  const [memberId, run, followerNonce] = [2n, '5', newNonce()];
+  const [memberId, run, followerNonce] = [2n, '5', newNonce(systemRandom)];
   call.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce: followerNonce } });
   const leaderNonce = call.said[0]?.challenge?.nonce ?? followerNonce;
   const said = { clusterId, epoch: BigInt(epoch), leader, memberId, run, followerNonce, leaderNonce };

@@ -4,6 +4,8 @@ import { errorCatalogue, peerpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { Replica } from '../replica/replica.ts';
 import { statusNamed, streamStatusOf } from '../grpc/status-of.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
@@ -27,6 +29,8 @@ export interface LeaderView {
 }
 
 export interface FollowerLinkOptions {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly replica: Replica;
   /** This server's name in the claims that it makes. */
   readonly leaderId: string;
@@ -98,7 +102,7 @@ export class FollowerLink {
   constructor(call: DuplexCall, options: FollowerLinkOptions) {
     this.#call = call;
     this.#options = options;
-    this.#outbox = new Outbox((replies) => this.#send(replies), { bytesOf, maxBytes: maxMessageBytes });
+    this.#outbox = new Outbox(options.clock, (replies) => this.#send(replies), { bytesOf, maxBytes: maxMessageBytes });
     call.onDrain = () => {
       this.#outbox.drained();
       call.resume();
@@ -148,7 +152,7 @@ export class FollowerLink {
     }
     const { clusterId, secret } = replica.state;
     const { memberId, run, epoch } = hello;
-    const leaderNonce = newNonce();
+    const leaderNonce = newNonce(this.#options.random);
     const followerNonce = Buffer.from(hello.nonce);
     const said = { clusterId, epoch, leader: leaderId, memberId, run, followerNonce };
     if (hello.mac.length > 0) {

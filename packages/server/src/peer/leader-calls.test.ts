@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { LeaderCalls } from './leader-calls.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const path = '/etcdserverpb.Lease/LeaseTimeToLive';
 const [asked, reply] = [Buffer.from('asked'), Buffer.from('reply')];
@@ -15,7 +16,7 @@ function follower(timeoutMs = 20_000) {
     replica: { leading: false, barrier: () => Promise.reject(new Error('it does not lead')) },
     connection: () => ({ call: () => new Promise((resolve, reject) => calls.push({ resolve, reject })) }),
     problem: () => 'nobody leads',
-    monotonicMs: () => performance.now(),
+    clock: systemClock,
     timeoutMs,
   });
   return { leaderCalls, calls };
@@ -28,7 +29,7 @@ describe('a call that only the leader can answer', () => {
       replica: { leading: true, barrier: async () => void done.push('barrier') },
       connection: nobody,
       problem: () => undefined,
-      monotonicMs: () => performance.now(),
+      clock: systemClock,
       timeoutMs: 1_000,
     });
     expect(await leaderCalls.answer(path, asked, () => (done.push('local'), reply))).toBe(reply);

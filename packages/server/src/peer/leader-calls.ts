@@ -1,5 +1,7 @@
 import { statusNamed, statusOf, timedOut } from '../grpc/status-of.ts';
 import type { Reply } from '../grpc/transport/transport.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleep } from '../time/sleep.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 
@@ -13,7 +15,7 @@ export interface LeaderCallsOptions {
   readonly connection: () => { call(path: string, request: Buffer): Promise<Buffer> } | undefined;
   /** Why no leader answers, in words. */
   readonly problem: () => ClientReason | undefined;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   readonly timeoutMs: number;
 }
 
@@ -50,8 +52,8 @@ export class LeaderCalls {
   }
 
   async #answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
-    const { replica, connection, problem, monotonicMs, timeoutMs } = this.#options;
-    const untilMs = monotonicMs() + timeoutMs;
+    const { replica, connection, problem, clock, timeoutMs } = this.#options;
+    const untilMs = clock.monotonicMs() + timeoutMs;
     for (;;) {
       try {
         if (replica.leading) {
@@ -64,8 +66,8 @@ export class LeaderCalls {
         const status = statusOf(error);
         if (status === undefined || status.code !== statusNamed('NoLeader').code) throw error;
       }
-      if (monotonicMs() >= untilMs) throw timedOut(problem());
-      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+      if (clock.monotonicMs() >= untilMs) throw timedOut(problem());
+      await sleep(clock, retryDelayMs);
     }
   }
 }

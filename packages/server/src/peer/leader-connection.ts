@@ -1,8 +1,9 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
-import { GrpcCallError, GrpcChannel, type GrpcStream } from '@tenure/grpc-client';
 import { peerpb } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import type { LeaderLink } from '../replica/leader-link.ts';
 import type { PendingProposal } from '../replica/pending-proposals.ts';
@@ -10,9 +11,13 @@ import { newestCommandKind } from '../replica/command-codec.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from './link-proof.ts';
 import type { LeaderView } from './follower-link.ts';
+import type { LeaderStream, LinkEnd, OpenLeaderStream } from './leader-stream.ts';
 import { Outbox } from './outbox.ts';
 
 export interface LeaderConnectionOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly open: OpenLeaderStream;
   /** host:port */
   readonly address: string;
   readonly epoch: number;
@@ -38,21 +43,8 @@ export interface LeaderConnectionOptions {
   readonly onClosed: (connection: LeaderConnection, status: LinkEnd) => void;
 }
 
-/** How a stream between servers ended: a status code of gRPC, and its words. */
-export interface LinkEnd {
-  readonly code: number;
-  readonly details: string;
-}
-
 type Request = MessageInitShape<typeof peerpb.ToLeaderSchema>;
 
-/** A network that loses everything and tells nobody is noticed by a PING without an answer: asked this often. */
-const keepAliveIntervalMs = 1_000;
-/** A leader that stands still for so long has lost its right anyway. */
-const keepAliveTimeoutMs = 1_500;
-const maxMessageBytes = 256 * 1024 * 1024;
-/** An address that lets nobody in is given up, and the next one is tried. */
-const connectTimeoutMs = 2_000;
 /**
  * The leader takes a message as large as the largest request of a client and half a MiB more. So what is larger than
  * this goes alone, and what goes together stays below.
@@ -73,13 +65,11 @@ interface Waiting<T> {
 export class LeaderConnection implements LeaderLink {
   readonly epoch: number;
   readonly #options: LeaderConnectionOptions;
-  readonly #channel: GrpcChannel;
-  /** Once there is a connection. */
-  #stream: GrpcStream | undefined;
+  readonly #stream: LeaderStream;
   readonly #outbox: Outbox<Request>;
   readonly #questions = new Map<bigint, Waiting<number>>();
   readonly #calls = new Map<bigint, Waiting<Buffer>>();
-  readonly #nonce = newNonce();
+  readonly #nonce: Buffer;
   #sequence = 0n;
   /** The largest message that the leader takes: its limits may be lower than those of this server. */
   #maxMessageBytes = Infinity;
@@ -92,28 +82,19 @@ export class LeaderConnection implements LeaderLink {
   constructor(options: LeaderConnectionOptions) {
     this.epoch = options.epoch;
     this.#options = options;
-    const { address } = options;
-    this.#channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
-    this.#outbox = new Outbox((requests) => this.#write(this.#merged(requests)), { bytesOf, maxBytes: maxToldBytes });
-    void this.#connect();
+    const { clock, random, open, address } = options;
+    this.#nonce = newNonce(random);
+    const send = (requests: readonly Request[]): boolean => this.#write(this.#merged(requests));
+    this.#outbox = new Outbox(clock, send, { bytesOf, maxBytes: maxToldBytes });
+    this.#stream = open(address, {
+      onOpen: () => this.#greet(),
+      onMessage: (bytes) => this.#receiveBytes(bytes),
+      onDrain: () => this.#outbox.drained(),
+      onEnd: (end) => this.#over(end),
+    });
   }
 
-  async #connect(): Promise<void> {
-    const isConnected = await this.#channel.connect(connectTimeoutMs);
-    if (this.#closed) return;
-    if (!isConnected) {
-      this.#over({ code: GrpcCode.unavailable, details: this.#channel.problem });
-      return;
-    }
-    const stream = this.#channel.stream('/tenure.peer.v1.Peer/Link');
-    this.#stream = stream;
-    let end: LinkEnd = { code: GrpcCode.ok, details: '' };
-    stream.on('data', (bytes: Buffer) => this.#receiveBytes(stream, bytes));
-    stream.on('drain', () => this.#outbox.drained());
-    stream.on('error', (error) => {
-      end = error instanceof GrpcCallError ? error : { code: GrpcCode.unknown, details: error.message };
-    });
-    stream.on('close', () => this.#over(end));
+  #greet(): void {
     const { epoch, memberId, run, secret } = this.#options;
     const mac = proofOf('greeting', secret, this.#transcript(noNonce));
     const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch), mac };
@@ -152,21 +133,20 @@ export class LeaderConnection implements LeaderLink {
   }
 
   close(): void {
-    if (this.#stream !== undefined) this.#stream.cancel();
-    else this.#over({ code: GrpcCode.cancelled, details: 'it was not opened' });
+    this.#stream.cancel();
   }
 
   /** False when the stream is full. */
   #write(request: Request): boolean {
-    return this.#stream?.write(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, request))) ?? false;
+    return this.#stream.write(toBinary(peerpb.ToLeaderSchema, create(peerpb.ToLeaderSchema, request)));
   }
 
-  #receiveBytes(stream: GrpcStream, bytes: Buffer): void {
+  #receiveBytes(bytes: Buffer): void {
     let reply: peerpb.FromLeader;
     try {
       reply = fromBinary(peerpb.FromLeaderSchema, bytes);
     } catch {
-      stream.cancel(GrpcCode.internal, 'the leader said what is no message');
+      this.#stream.cancel(GrpcCode.internal, 'the leader said what is no message');
       return;
     }
     this.#receive(reply);
@@ -274,7 +254,6 @@ export class LeaderConnection implements LeaderLink {
   #over(status: LinkEnd): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#channel.close();
     // Whoever does not take this side's greeting cannot prove anything either.
     const isRejected = !this.#isProved && status.code === GrpcCode.permissionDenied;
     const details = isRejected ? impostorAt(this.#options.address) : (this.#complaint ?? status.details);

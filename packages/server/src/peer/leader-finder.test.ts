@@ -3,6 +3,9 @@ import type { Replica } from '../replica/replica.ts';
 import { hostAndPort, LeaderFinder } from './leader-finder.ts';
 import { leaderName, memberOfLeader } from './member-name.ts';
 import { LeadingServer } from './testing/leading-server.ts';
+import { systemClock } from '../time/system-clock.ts';
+import { systemRandom } from '../random/system-random.ts';
+import { GrpcLeaderStream } from './grpc-leader-stream.ts';
 
 test('a follower dials the port that the leader has registered, the port 80 too', () => {
   expect(hostAndPort('http://10.0.0.7:2379')).toBe('10.0.0.7:2379');
@@ -32,6 +35,9 @@ test('a leader that has registered nonsense is complained of once, and reached a
     pair.propose({ kind: 'registerMember', id: 1n, name: 'm1', clientUrls });
   await register(['not a url', 'x'.repeat(100_000)]);
   const finder = new LeaderFinder({
+    clock: systemClock,
+    random: systemRandom,
+    open: (address, listener) => new GrpcLeaderStream(address, listener),
     replica: { state: pair.state, position: pair.position, linked: () => undefined } as unknown as Replica,
     memberId: 2n,
     run: 5,

@@ -1,15 +1,22 @@
 import { isIPv6 } from 'node:net';
 import type { Member } from '@tenure/core';
 import { parseMemberUrl } from '../config/member-address.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import { type ClientReason, clientReasons } from '../replica/client-reason.ts';
 import type { Replica } from '../replica/replica.ts';
 import { GrpcCode } from '../grpc/transport/grpc-status.ts';
 import type { LeaderView } from './follower-link.ts';
 import { LeaderConnection } from './leader-connection.ts';
+import type { OpenLeaderStream } from './leader-stream.ts';
 import { memberOfLeader } from './member-name.ts';
 
 export interface LeaderFinderOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly open: OpenLeaderStream;
   readonly replica: Replica;
   readonly memberId: bigint;
   readonly run: number;
@@ -56,13 +63,13 @@ export function hostAndPort(url: string): string | undefined {
 /** Keeps a follower connected to whoever leads, as the log says, by the addresses that the leader has registered. */
 export class LeaderFinder {
   readonly #options: LeaderFinderOptions;
-  readonly #reporter: NodeJS.Timeout;
+  readonly #cancelReports: () => void;
   #connection: LeaderConnection | undefined;
   #linked = false;
   #tries = 0;
   /** Intervals that the connection has waited to be welcome. */
   #waits = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelRetry: (() => void) | undefined;
   #stopped = false;
   #view: LeaderView = { index: 0, silent: [] };
   /** The registration that was last complained of. */
@@ -72,10 +79,10 @@ export class LeaderFinder {
 
   constructor(options: LeaderFinderOptions) {
     this.#options = options;
-    this.#reporter = setInterval(() => {
+    this.#cancelReports = every(options.clock, reportIntervalMs, () => {
       if (this.#linked) this.#connection?.report();
       else this.#wait();
-    }, reportIntervalMs);
+    });
   }
 
   get connection(): LeaderConnection | undefined {
@@ -105,7 +112,8 @@ export class LeaderFinder {
     if (this.#connection !== undefined && this.#connection.epoch !== epoch) this.#drop();
     // Without a secret nothing can be proved: no server has made such a log.
     if (replica.state.secret === '') return;
-    if (leader === '' || leader === leaderId || this.#connection !== undefined || this.#timer !== undefined) return;
+    if (leader === '' || leader === leaderId || this.#connection !== undefined || this.#cancelRetry !== undefined)
+      return;
     const member = replica.state.members.find(({ id }) => id === memberOfLeader(leader));
     const addresses = member === undefined ? [] : this.#addressesOf(member);
     const address = addresses[this.#tries % Math.max(1, addresses.length)];
@@ -131,8 +139,8 @@ export class LeaderFinder {
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#reporter);
-    clearTimeout(this.#timer);
+    this.#cancelReports();
+    this.#cancelRetry?.();
     this.#drop();
   }
 
@@ -147,8 +155,12 @@ export class LeaderFinder {
   }
 
   #connect(epoch: number, address: string): void {
+    const { clock, random, open } = this.#options;
     const { replica, memberId, run, lookNow, onRenewed, onRenewalRefused, onLinked, onNameTaken } = this.#options;
     this.#connection = new LeaderConnection({
+      clock,
+      random,
+      open,
       address,
       epoch,
       memberId,
@@ -178,10 +190,10 @@ export class LeaderFinder {
         this.#unreachable(status.details);
         this.#unlink();
         if (this.#stopped) return;
-        this.#timer = setTimeout(() => {
-          this.#timer = undefined;
+        this.#cancelRetry = clock.after(retryDelayMs, () => {
+          this.#cancelRetry = undefined;
           this.look();
-        }, retryDelayMs);
+        });
       },
     });
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { newNonce, proofOf, proves, type LinkRole, type LinkTranscript } from './link-proof.ts';
+import { systemRandom } from '../random/system-random.ts';
 
 const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const id = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
@@ -47,8 +48,8 @@ describe('the proof of the secret', () => {
       leader: '3/4',
       memberId: 5n,
       run: '6',
-      followerNonce: newNonce(),
-      leaderNonce: newNonce(),
+      followerNonce: newNonce(systemRandom),
+      leaderNonce: newNonce(systemRandom),
     };
     const mac = proofOf('follower', 'secret', transcript);
     expect(proves(mac.subarray(0, 31), 'follower', 'secret', transcript)).toBe(false);

@@ -1,4 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Random } from '../random/random.ts';
 
 /** All that both ends of a stream have said of themselves: what a proof is about. */
 export interface LinkTranscript {
@@ -22,8 +23,8 @@ export type LinkRole = 'greeting' | 'leader' | 'follower';
 const nonceBytes = 32;
 
 /** Fresh for each stream: a proof that was overheard on another one is worth nothing. */
-export function newNonce(): Buffer {
-  return randomBytes(nonceBytes);
+export function newNonce(random: Random): Buffer {
+  return random.bytes(nonceBytes);
 }
 
 /** Stands for the leader's nonce in the proof of a greeting. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Outbox } from './outbox.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const maxBytes = 100;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -11,7 +12,7 @@ test('all that is said goes out in its order, in messages of no more bytes than 
     fc.asyncProperty(items, async (said) => {
       const sent: (readonly number[])[] = [];
       const bound = { bytesOf: (bytes: number) => bytes, maxBytes };
-      const outbox = new Outbox<number>((message) => sent.push(message) > 0, bound);
+      const outbox = new Outbox<number>(systemClock, (message) => sent.push(message) > 0, bound);
       for (const item of said) outbox.put(item);
       await turn();
       expect(sent.flat()).toEqual(said);
@@ -28,7 +29,7 @@ test('all that is said goes out in its order, in messages of no more bytes than 
 test('what is said while the stream is full waits until it has drained', async () => {
   const sent: (readonly string[])[] = [];
   let hasRoom = false;
-  const outbox = new Outbox<string>((message) => {
+  const outbox = new Outbox<string>(systemClock, (message) => {
     sent.push(message);
     return hasRoom;
   });

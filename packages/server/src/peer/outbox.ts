@@ -1,3 +1,5 @@
+import type { Clock } from '../time/clock.ts';
+
 /** How much goes into one message. */
 export interface MessageBound<Item> {
   /** About as many bytes as the item takes in a message. */
@@ -11,6 +13,7 @@ export interface MessageBound<Item> {
  * loop, and while the stream was full, goes out as one, or as few as the other side takes.
  */
 export class Outbox<Item> {
+  readonly #clock: Clock;
   readonly #send: (items: readonly Item[]) => boolean;
   readonly #bound: MessageBound<Item> | undefined;
   #items: Item[] = [];
@@ -18,7 +21,8 @@ export class Outbox<Item> {
   #full = false;
 
   /** `send` returns false when the stream is full: then `drained` has to be called before it is used again. */
-  constructor(send: (items: readonly Item[]) => boolean, bound?: MessageBound<Item>) {
+  constructor(clock: Clock, send: (items: readonly Item[]) => boolean, bound?: MessageBound<Item>) {
+    this.#clock = clock;
     this.#send = send;
     this.#bound = bound;
   }
@@ -46,7 +50,7 @@ export class Outbox<Item> {
   #schedule(): void {
     if (this.#scheduled || this.#full) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    this.#clock.soon(() => {
       this.#scheduled = false;
       const items = this.#items;
       let from = 0;

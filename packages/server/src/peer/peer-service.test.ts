@@ -10,6 +10,7 @@ import { newNonce, noNonce, proofOf, proves } from './link-proof.ts';
 import { followerOptions } from './testing/follower-options.ts';
 import { LeadingServer } from './testing/leading-server.ts';
 import { clientOf, patience, Stranger } from './testing/stranger.ts';
+import { systemRandom } from '../random/system-random.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -60,7 +61,7 @@ describe('a stream between servers', () => {
   test('is refused with a proof that was overheard, though all else that is said is the same', async () => {
     const server = await start();
     const { secret } = server.replica.state;
-    const nonce = newNonce();
+    const nonce = newNonce(systemRandom);
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server, { nonce });
     const overheard = proofOf('follower', secret, transcript);
@@ -83,7 +84,7 @@ describe('a stream between servers', () => {
     expect((await weak.ended()).code).toBe(3);
     for (const epoch of [0n, 9n]) {
       const late = new Stranger(server);
-      late.say({ hello: { memberId: 2n, run: '5', epoch, nonce: newNonce() } });
+      late.say({ hello: { memberId: 2n, run: '5', epoch, nonce: newNonce(systemRandom) } });
       expect(await late.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
     }
   });
@@ -118,7 +119,7 @@ describe('a stream between servers', () => {
 
   test('is not taken by those who repeat the greeting of a server, or make one without the secret', async () => {
     const server = await start();
-    const nonce = newNonce();
+    const nonce = newNonce(systemRandom);
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server, { nonce });
     const { memberId, run, epoch } = transcript;
@@ -175,7 +176,7 @@ describe('a stream between servers', () => {
     const server = await start();
     for (const run of ['', '-1', 'NaN', '1e3', '4294967296', '9'.repeat(400)]) {
       const stranger = new Stranger(server);
-      stranger.say({ hello: { memberId: 2n, run, epoch: 1n, nonce: newNonce() } });
+      stranger.say({ hello: { memberId: 2n, run, epoch: 1n, nonce: newNonce(systemRandom) } });
       expect((await stranger.ended()).code).toBe(3);
     }
   });

@@ -1,6 +1,9 @@
 import { defaultTxnLimits } from '@tenure/core';
 import { txnLimitsKind } from '../replica/command-codec.ts';
 import type { Replica } from '../replica/replica.ts';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 import type { Caller } from '../grpc/sliced-work.ts';
 import { GrpcCode, GrpcStatus } from '../grpc/transport/grpc-status.ts';
 import type { DuplexCall } from '../grpc/transport/transport.ts';
@@ -8,6 +11,8 @@ import { FollowerLink, notLeader, type FollowerLinkOptions, type LeaderView } fr
 import { nameTakenText } from './member-name.ts';
 
 export interface PeerServiceOptions {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly replica: Replica;
   readonly memberId: () => bigint;
   /** This server's name in the claims that it makes. */
@@ -54,14 +59,15 @@ export class PeerService {
   /** Of the links, in the order in which they came: those without a greeting, and those with no more than that. */
   readonly #strangers = new Set<FollowerLink>();
   readonly #greetedLinks = new Set<FollowerLink>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #cancel: () => void;
   /** In how many looks in a row each member was without a link, in the epoch that this server leads. */
   readonly #missed = new Map<bigint, number>();
   #epoch = 0;
 
   constructor(options: PeerServiceOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.look(), options.lookIntervalMs ?? defaultLookIntervalMs);
+    const { clock, lookIntervalMs = defaultLookIntervalMs } = options;
+    this.#cancel = every(clock, lookIntervalMs, () => this.look());
   }
 
   /** The followers that are linked. */
@@ -87,8 +93,10 @@ export class PeerService {
   handle(call: DuplexCall): void {
     // Whoever knows the secret has said so in a moment: the one that came first has had the longest time for it.
     if (this.#strangers.size >= maxStrangers) endOldest(this.#strangers);
-    const { leaderId, replica, renew, answer, check } = this.#options;
+    const { clock, random, leaderId, replica, renew, answer, check } = this.#options;
     const link = new FollowerLink(call, {
+      clock,
+      random,
       replica,
       leaderId,
       renew,
@@ -129,7 +137,7 @@ export class PeerService {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#cancel();
     this.closeAll();
   }
 

@@ -1,8 +1,14 @@
+import { systemClock } from '../../time/system-clock.ts';
+import { systemRandom } from '../../random/system-random.ts';
+import { GrpcLeaderStream } from '../grpc-leader-stream.ts';
 import type { LeaderConnectionOptions } from '../leader-connection.ts';
 
 /** A follower's side of a stream to the leader. It knows and hears what is given, and of the rest nothing. */
 export function followerOptions(given: Partial<LeaderConnectionOptions>): LeaderConnectionOptions {
   return {
+    clock: systemClock,
+    random: systemRandom,
+    open: (address, listener) => new GrpcLeaderStream(address, listener),
     address: '127.0.0.1:0',
     epoch: 1,
     memberId: 2n,

@@ -5,6 +5,8 @@ import type { Replica } from '../../replica/replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
 import { leaderName } from '../member-name.ts';
 import { peerLinkPath, PeerService, type PeerServiceOptions } from '../peer-service.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import { systemRandom } from '../../random/system-random.ts';
 
 const leaderRun = 77;
 const leaderMemberId = 1n;
@@ -60,6 +62,8 @@ export class LeadingServer {
       await replica.propose({ kind: 'registerMember', id, name: `m${id}`, clientUrls: ['http://127.0.0.1:1'] });
     }
     const peers = new PeerService({
+      clock: systemClock,
+      random: systemRandom,
       replica,
       memberId: () => leaderMemberId,
       leaderId: leaderName(leaderMemberId, leaderRun),

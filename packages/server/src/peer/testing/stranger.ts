@@ -4,6 +4,7 @@ import { peerpb } from '@tenure/protocol';
 import { expect, vi } from 'vitest';
 import { newNonce, noNonce, proofOf, type LinkTranscript } from '../link-proof.ts';
 import type { LeadingServer } from './leading-server.ts';
+import { systemRandom } from '../../random/system-random.ts';
 
 export const patience = { timeout: 20_000, interval: 20 };
 
@@ -69,7 +70,7 @@ export class Stranger {
   /** Says hello; gives what both sides have said, and the proof of the leader. */
   async hello(
     server: LeadingServer,
-    { memberId = 2n, run = '5', nonce = newNonce(), isGreeting = true, newestCommand = 0 } = {},
+    { memberId = 2n, run = '5', nonce = newNonce(systemRandom), isGreeting = true, newestCommand = 0 } = {},
   ): Promise<{ transcript: LinkTranscript; mac: Uint8Array }> {
     const { clusterId, epoch } = server.replica.state;
     const said = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId, run, followerNonce: nonce };
