@@ -14,6 +14,7 @@ import { MaintenanceService } from './grpc/maintenance-service.ts';
 import { MembershipService, type MembershipServiceOptions } from './grpc/membership-service.ts';
 import { QuotaGuard } from './grpc/quota-guard.ts';
 import { createRoutes } from './grpc/routes.ts';
+import { SlicedWork } from './grpc/sliced-work.ts';
 import { statusNamed } from './grpc/status-of.ts';
 import { createHttp2Transport, type Transport } from './grpc/transport/http2-transport.ts';
 import { defaultTransportLimits } from './grpc/transport/transport-limits.ts';
@@ -23,6 +24,7 @@ import type { LeaseDesk } from './leadership/lease-desk.ts';
 import type { LeaseKeeper } from './leadership/lease-keeper.ts';
 import type { Logger } from './logging/logger.ts';
 import { connectionsWithin } from './connections-within.ts';
+import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
 
@@ -33,6 +35,7 @@ export interface FrontDoorOptions {
   readonly config: ServerConfig;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly random: Random;
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly desk: LeaseDesk;
@@ -64,25 +67,27 @@ const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
 };
 
 export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
-  const { config, log, clock, replica, identity, desk, keeper, leaderId, onHttp, cluster } = options;
+  const { config, log, clock, random, replica, identity, desk, keeper, leaderId, onHttp, cluster } = options;
   const reach = cluster?.reach;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
   const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
   const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps });
   const watch = new WatchService({
+    clock,
+    random,
     history: state.history,
     headerPrefix: identity.headerPrefix,
     raftTerm: () => state.epoch,
     progressNotifyIntervalMs: watchProgressNotifyIntervalMs,
     maxRequestBytes,
   });
-  const longReplies = new LongReplies();
+  const longReplies = new LongReplies(new SlicedWork(clock));
   const isUnreachable = (id: bigint): boolean => reach?.isUnreachable(id) ?? false;
   const etcdRoutes = createRoutes(
     {
       kv: new KvService({ replica, identity, rules, longReplies }),
-      lease: new LeaseService({ replica, desk, keeper, identity, rules, longReplies, minLeaseTtlMs }),
+      lease: new LeaseService({ random, replica, desk, keeper, identity, rules, longReplies, minLeaseTtlMs }),
       watch,
       maintenance: new MaintenanceService({
         clock,
@@ -101,7 +106,7 @@ export function openFrontDoor(options: FrontDoorOptions): FrontDoor {
     cluster?.leaderOnly,
   );
   const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
-  const current = new CurrentReplies(() => replica.linearize());
+  const current = new CurrentReplies(clock, () => replica.linearize());
   const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...(cluster?.routes ?? [])])));
   const limits = {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,

@@ -279,6 +279,7 @@ export class Server implements RunningServer {
       config: this.#config,
       log: this.#log,
       clock: this.#clock,
+      random: this.#random,
       replica,
       identity: this.#identity,
       desk: cluster?.desk ?? alone,

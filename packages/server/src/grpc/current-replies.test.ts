@@ -4,6 +4,7 @@ import { CurrentReplies } from './current-replies.ts';
 import { deferred, echo, startTestServer } from './transport/testing/test-server.ts';
 import type { MethodHandler } from './transport/transport.ts';
 import { ScriptedCall } from './watch/testing/scripted-call.ts';
+import { systemClock } from '../time/system-clock.ts';
 
 const raw = (value: Buffer): Buffer => value;
 const status = '/etcdserverpb.Maintenance/Status';
@@ -19,12 +20,16 @@ async function start(patienceTicks = Infinity) {
   const questions: ReturnType<typeof deferred>[] = [];
   const handled: string[] = [];
   let isCurrent = false;
-  const answers = new CurrentReplies(() => {
-    if (isCurrent) return undefined;
-    const question = deferred();
-    questions.push(question);
-    return question.promise;
-  }, patienceTicks);
+  const answers = new CurrentReplies(
+    systemClock,
+    () => {
+      if (isCurrent) return undefined;
+      const question = deferred();
+      questions.push(question);
+      return question.promise;
+    },
+    patienceTicks,
+  );
   const told = (request: Buffer): Buffer => {
     handled.push(request.toString());
     return echo(request);
@@ -124,11 +129,15 @@ function heldCall() {
   const questions: ReturnType<typeof deferred>[] = [];
   const handled: string[] = [];
   const call = new ScriptedCall(Infinity);
-  const answers = new CurrentReplies(() => {
-    const question = deferred();
-    questions.push(question);
-    return question.promise;
-  }, Infinity);
+  const answers = new CurrentReplies(
+    systemClock,
+    () => {
+      const question = deferred();
+      questions.push(question);
+      return question.promise;
+    },
+    Infinity,
+  );
   const handler: MethodHandler = {
     kind: 'bidi',
     handle: (one) => (one.onMessage = (message) => void handled.push(message.toString('latin1', 0, 5))),

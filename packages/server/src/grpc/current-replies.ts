@@ -1,3 +1,5 @@
+import type { Clock } from '../time/clock.ts';
+import { every } from '../time/every.ts';
 import { statusOf } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall, GrpcRoutes, MethodHandler } from './transport/transport.ts';
@@ -24,11 +26,13 @@ const maxHeldBytes = 1024 * 1024;
  * with the log as it was when the request came; so a watch from now on begins no earlier than what its client knows.
  */
 export class CurrentReplies {
+  readonly #clock: Clock;
   readonly #linearize: () => Promise<void> | undefined;
   readonly #patienceTicks: number;
 
   /** `linearize`: see ReplicaAccess. `ticks`: how often, of 100 ms each, a reply waits to be current. */
-  constructor(linearize: () => Promise<void> | undefined, ticks = patienceTicks) {
+  constructor(clock: Clock, linearize: () => Promise<void> | undefined, ticks = patienceTicks) {
+    this.#clock = clock;
     this.#linearize = linearize;
     this.#patienceTicks = ticks;
   }
@@ -72,12 +76,12 @@ export class CurrentReplies {
     return new Promise((resolve) => {
       let ticksLeft = this.#patienceTicks;
       // Counted while this process runs: one that was stopped knows the least when it wakes, and has waited longest.
-      const timer = setInterval(() => {
+      const cancel = every(this.#clock, patienceTickMs, () => {
         ticksLeft -= 1;
         if (ticksLeft === 0) finish();
-      }, patienceTickMs);
+      });
       const finish = (): void => {
-        clearInterval(timer);
+        cancel();
         resolve();
       };
       current.then(finish, finish);

@@ -9,6 +9,9 @@ import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
 import type { GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall } from './transport/transport.ts';
+import { systemClock } from '../time/system-clock.ts';
+import { systemRandom } from '../random/system-random.ts';
+import { SlicedWork } from './sliced-work.ts';
 
 /** A stream of renewals whose questions wait until the test answers them. */
 class RenewalStream {
@@ -49,6 +52,7 @@ class RenewalStream {
       linearize: () => undefined,
     };
     const service = new LeaseService({
+      random: systemRandom,
       replica,
       desk: { renew: () => new Promise((resolve) => this.asked.push(resolve)), revision: () => state.currentRevision },
       keeper: () => {
@@ -61,7 +65,7 @@ class RenewalStream {
         maxRequestBytes: 1024,
         maxTxnOps: 1,
       }),
-      longReplies: new LongReplies(),
+      longReplies: new LongReplies(new SlicedWork(systemClock)),
       minLeaseTtlMs: 1,
     });
     service.keepAlive(this.#call);

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Command } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import {
@@ -17,6 +16,7 @@ import {
 } from '@tenure/codec';
 import type { LeaseDesk } from '../leadership/lease-desk.ts';
 import type { LeaseKeeper } from '../leadership/lease-keeper.ts';
+import type { Random } from '../random/random.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
 import type { Identity } from './identity.ts';
@@ -30,6 +30,7 @@ import { GrpcCode, GrpcStatus } from './transport/grpc-status.ts';
 import type { DuplexCall, Reply } from './transport/transport.ts';
 
 export interface LeaseServiceOptions {
+  readonly random: Random;
   readonly replica: ReplicaAccess;
   readonly desk: LeaseDesk;
   /** On the server that leads. Throws on another. */
@@ -216,7 +217,7 @@ export class LeaseService {
    */
   #freeId(): bigint {
     for (;;) {
-      const id = randomBytes(8).readBigUInt64BE() & 0x7fff_ffff_ffff_ffffn;
+      const id = this.#options.random.bytes(8).readBigUInt64BE() & 0x7fff_ffff_ffff_ffffn;
       if (id !== 0n && this.#options.replica.state.lease(id) === undefined) return id;
     }
   }

@@ -11,6 +11,8 @@ import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
 import { type Caller, SlicedWork } from './sliced-work.ts';
 import { builtReply, type Reply } from './transport/transport.ts';
+import { systemClock } from '../time/system-clock.ts';
+import { systemRandom } from '../random/system-random.ts';
 
 const leases = 5_000;
 afterEach(() => void vi.restoreAllMocks());
@@ -29,7 +31,7 @@ class Bench {
   #index = 0;
 
   constructor() {
-    this.work = new SlicedWork({ nextTurn: (callback) => this.#due.push(callback) });
+    this.work = new SlicedWork({ ...systemClock, soon: (next) => this.#due.push(next) });
     for (let id = 1; id <= leases; id += 1) this.grant(id);
     this.#apply(Array.from({ length: leases }, (_, at) => put(`k/${at}`)));
     const { state } = this;
@@ -45,7 +47,7 @@ class Bench {
     const rules = new CommandRules({ state: () => state, quota, maxRequestBytes: 1024, maxTxnOps: 1 });
     const longReplies = new LongReplies(this.work);
     const desk = { renew: () => 5_000, revision: () => state.currentRevision };
-    const options = { replica, identity, rules, longReplies };
+    const options = { random: systemRandom, replica, identity, rules, longReplies };
     this.lease = new LeaseService({ ...options, desk, keeper: () => keeper, minLeaseTtlMs: 1 });
     this.kv = new KvService(options);
   }

@@ -2,7 +2,7 @@ import { hasInterval, type RangeRequest, type RangeResult, type StateMachine, ty
 import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import { type Collection, largeReply, ListReply } from './list-reply.ts';
 import { statusOfCoreError } from './status-of.ts';
-import { type Caller, SlicedWork } from './sliced-work.ts';
+import type { Caller, SlicedWork } from './sliced-work.ts';
 import { type Reply, smallReplyBytes } from './transport/transport.ts';
 
 /** Keys that a request looks at before it goes on in slices, which takes up to half a millisecond. */
@@ -17,7 +17,7 @@ const rowsAStep = 1_000;
 export class LongReplies {
   readonly #work: SlicedWork;
 
-  constructor(work = new SlicedWork()) {
+  constructor(work: SlicedWork) {
     this.#work = work;
   }
 

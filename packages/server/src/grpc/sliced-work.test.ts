@@ -20,7 +20,7 @@ function start(): {
   const turns: string[][] = [];
   const due: (() => void)[] = [];
   const done: string[] = [];
-  const work = new SlicedWork({ nowMs: () => nowMs, nextTurn: (callback) => due.push(callback) });
+  const work = new SlicedWork({ monotonicMs: () => nowMs, soon: (next) => due.push(next) });
   const job = (name: string, steps: number, caller: Caller = callOn({})): Promise<void> => {
     let left = steps;
     return work

@@ -1,4 +1,5 @@
 import { ProposalError } from '../replica/proposal-error.ts';
+import type { Clock } from '../time/clock.ts';
 import { FairQueue } from './transport/fair-queue.ts';
 import { callIsOver } from './transport/grpc-status.ts';
 import type { Call } from './transport/transport.ts';
@@ -8,12 +9,6 @@ export type WorkStep = () => boolean;
 
 /** Whom work is done for: connections take turns, and work for a call that is over is dropped. */
 export type Caller = Pick<Call, 'connection' | 'signal'>;
-
-export interface SlicedWorkOptions {
-  readonly nowMs?: () => number;
-  /** Calls back when the event loop has looked at its sockets and timers. */
-  readonly nextTurn?: (callback: () => void) => void;
-}
 
 /** The event loop is held for about so long in a turn, however much work there is. */
 const sliceMs = 4;
@@ -41,17 +36,15 @@ interface Job {
  * connections in turn.
  */
 export class SlicedWork {
-  readonly #nowMs: () => number;
-  readonly #nextTurn: (callback: () => void) => void;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'soon'>;
   readonly #running: Job[] = [];
   readonly #waiting = new FairQueue<object, Job>();
   /** The jobs that are not done, by their step: those who give the same one share the work. */
   readonly #jobs = new Map<WorkStep, Set<Job>>();
   #isScheduled = false;
 
-  constructor({ nowMs = () => performance.now(), nextTurn = setImmediate }: SlicedWorkOptions = {}) {
-    this.#nowMs = nowMs;
-    this.#nextTurn = nextTurn;
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'soon'>) {
+    this.#clock = clock;
   }
 
   /** Jobs that are not done. */
@@ -95,7 +88,7 @@ export class SlicedWork {
     }
     if (this.#isScheduled || this.#running.length === 0) return;
     this.#isScheduled = true;
-    this.#nextTurn(() => {
+    this.#clock.soon(() => {
       this.#isScheduled = false;
       this.#slice();
       this.#begin();
@@ -113,10 +106,10 @@ export class SlicedWork {
     const job = this.#running.shift();
     if (job === undefined) return;
     this.#running.push(job);
-    const endMs = this.#nowMs() + sliceMs;
+    const endMs = this.#clock.monotonicMs() + sliceMs;
     try {
       let done = job.step();
-      while (!done && this.#nowMs() < endMs) done = job.step();
+      while (!done && this.#clock.monotonicMs() < endMs) done = job.step();
       if (done) this.#endAll(job.step, ({ resolve }) => resolve());
     } catch (error) {
       this.#endAll(job.step, ({ reject }) => reject(error));

@@ -4,6 +4,8 @@ import { expect, inject, test } from 'vitest';
 import { ScriptedCall } from './testing/scripted-call.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
 import { WatchService } from './watch-service.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import { systemRandom } from '../../random/system-random.ts';
 
 const revisionCount = { commit: 200_000, ci: 1_000_000, soak: 10_000_000 }[inject('effort')];
 
@@ -26,6 +28,8 @@ class LongHistory implements History {
 
 function serviceOver(history: History): WatchService {
   return new WatchService({
+    clock: systemClock,
+    random: systemRandom,
     history,
     headerPrefix: responseHeaderPrefix(1n, 2n),
     raftTerm: () => 1,

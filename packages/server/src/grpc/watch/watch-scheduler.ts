@@ -1,8 +1,19 @@
 import { type History, type WatchBatch, WatchHub } from '@tenure/core';
+import type { Random } from '../../random/random.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { ScheduledStream, StreamWatch } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchLimits } from './watch-limits.ts';
 import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
+
+export interface WatchSchedulerOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly history: History;
+  readonly encoder: WatchReplyEncoder;
+  readonly limits: WatchLimits;
+  readonly progressNotifyIntervalMs: number;
+}
 
 /**
  * What all Watch calls of a server share, and the order in which they are served.
@@ -12,6 +23,8 @@ import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
  * read is passed over, and costs nothing until it does.
  */
 export class WatchScheduler {
+  readonly clock: Clock;
+  readonly random: Random;
   readonly hub: WatchHub<StreamWatch>;
   readonly history: History;
   readonly encoder: WatchReplyEncoder;
@@ -26,15 +39,18 @@ export class WatchScheduler {
   readonly #awaitingSettled = new Set<ScheduledStream>();
   #batches: readonly WatchBatch<StreamWatch>[] = [];
   #nextBatch = 0;
-  #turn: NodeJS.Immediate | undefined;
+  #isTurnDue = false;
+  #isStopped = false;
   #eventsSent = 0;
 
-  constructor(history: History, encoder: WatchReplyEncoder, limits: WatchLimits, progressNotifyIntervalMs: number) {
-    this.hub = new WatchHub(history);
-    this.history = history;
-    this.encoder = encoder;
-    this.limits = limits;
-    this.progressNotifyIntervalMs = progressNotifyIntervalMs;
+  constructor(options: WatchSchedulerOptions) {
+    this.clock = options.clock;
+    this.random = options.random;
+    this.hub = new WatchHub(options.history);
+    this.history = options.history;
+    this.encoder = options.encoder;
+    this.limits = options.limits;
+    this.progressNotifyIntervalMs = options.progressNotifyIntervalMs;
   }
 
   get eventsSent(): number {
@@ -68,31 +84,34 @@ export class WatchScheduler {
   }
 
   /**
-   * Delivers what is new, at once as far as the slice goes. The slice began at `beganMs` (performance.now()), with what
-   * made the news: when that alone took all of it, everything waits for a turn of its own.
+   * Delivers what is new, at once as far as the slice goes. The slice began at `beganMs` by the clock, with what made
+   * the news: when that alone took all of it, everything waits for a turn of its own.
    */
   advance(beganMs: number): void {
     // With batches left over there is more than one slice of work; its turn is scheduled, and this would only add
     // to it.
     if (this.#nextBatch < this.#batches.length) return;
     const untilMs = beganMs + this.limits.sliceMs;
-    if (performance.now() < untilMs) this.#deliver(untilMs);
+    if (this.clock.monotonicMs() < untilMs) this.#deliver(untilMs);
     this.#finishSlice();
   }
 
   stop(): void {
-    clearImmediate(this.#turn);
+    this.#isStopped = true;
   }
 
   #schedule(): void {
-    this.#turn ??= setImmediate(() => {
-      this.#turn = undefined;
-      const untilMs = performance.now() + this.limits.sliceMs;
+    if (this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    this.clock.soon(() => {
+      this.#isTurnDue = false;
+      if (this.#isStopped) return;
+      const untilMs = this.clock.monotonicMs() + this.limits.sliceMs;
       this.#deliver(untilMs);
       // One batch at least, so that those who lag get on however much happens.
       let pulled: boolean;
       do pulled = this.#pullOne();
-      while (pulled && performance.now() < untilMs);
+      while (pulled && this.clock.monotonicMs() < untilMs);
       this.#finishSlice();
     });
   }
@@ -113,7 +132,7 @@ export class WatchScheduler {
       if (batch === undefined) continue;
       this.#nextBatch += 1;
       if (batch.watcher.state === 'synced') batch.watcher.owner.stream.deliver(batch);
-    } while (performance.now() < untilMs);
+    } while (this.clock.monotonicMs() < untilMs);
   }
 
   /** False when no stream has anything to pull. */

@@ -1,5 +1,7 @@
 import type { History } from '@tenure/core';
 import type { ResponseHeaderPrefix } from '@tenure/codec';
+import type { Random } from '../../random/random.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import { defaultWatchLimits, type WatchLimits } from './watch-limits.ts';
@@ -8,6 +10,8 @@ import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';
 
 export interface WatchServiceOptions {
+  readonly clock: Clock;
+  readonly random: Random;
   /** Live: it is asked anew for each step. */
   readonly history: History;
   /** The ids of cluster and member, for the headers of responses. */
@@ -48,14 +52,16 @@ export class WatchService {
   #closedWith: GrpcStatus | undefined;
 
   constructor(options: WatchServiceOptions) {
-    const { history, headerPrefix, raftTerm, maxRequestBytes } = options;
+    const { clock, random, history, headerPrefix, raftTerm, maxRequestBytes } = options;
     const limits = { ...defaultWatchLimits, ...options.limits };
-    this.#scheduler = new WatchScheduler(
+    this.#scheduler = new WatchScheduler({
+      clock,
+      random,
       history,
-      new WatchReplyEncoder(headerPrefix, raftTerm, maxRequestBytes + limits.fragmentOverheadBytes),
+      encoder: new WatchReplyEncoder(headerPrefix, raftTerm, maxRequestBytes + limits.fragmentOverheadBytes),
       limits,
-      Math.max(options.progressNotifyIntervalMs, minProgressNotifyIntervalMs),
-    );
+      progressNotifyIntervalMs: Math.max(options.progressNotifyIntervalMs, minProgressNotifyIntervalMs),
+    });
   }
 
   get counts(): WatchCounts {
@@ -77,8 +83,8 @@ export class WatchService {
     this.#scheduler.streams.add(new WatchStream(call, this.#scheduler));
   }
 
-  /** `beganMs`: when the turn's work began that this is part of (performance.now()), such as applying an entry. */
-  revisionAdvanced(beganMs: number = performance.now()): void {
+  /** `beganMs`: when the turn's work began that this is part of by the clock, such as applying an entry. */
+  revisionAdvanced(beganMs: number = this.#scheduler.clock.monotonicMs()): void {
     this.#scheduler.advance(beganMs);
   }
 

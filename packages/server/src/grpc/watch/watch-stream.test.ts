@@ -1,6 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { GrpcCode } from '../transport/grpc-status.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
+import { VirtualClock } from '../../time/testing/virtual-clock.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
@@ -241,17 +242,13 @@ test('a client that goes away leaves nothing behind', () => {
 });
 
 test('a call that is over leaves no timer behind', () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  try {
-    const call = new WatchBench().open();
-    call.create('a', { progressNotify: true });
-    call.create('a', { progressNotify: true });
-    expect(vi.getTimerCount()).toBe(1);
-    call.disconnect();
-    expect(vi.getTimerCount()).toBe(0);
-  } finally {
-    vi.useRealTimers();
-  }
+  const clock = new VirtualClock();
+  const call = new WatchBench({ clock }).open();
+  call.create('a', { progressNotify: true });
+  call.create('a', { progressNotify: true });
+  expect(clock.timers).toBe(1);
+  call.disconnect();
+  expect(clock.timers).toBe(0);
 });
 
 test('a half-closed call goes on, as with etcd', () => {

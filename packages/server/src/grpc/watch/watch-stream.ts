@@ -1,6 +1,7 @@
 import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
 import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
 import { DecodeError, decodeRequest } from '@tenure/codec';
+import { every } from '../../time/every.ts';
 import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
@@ -35,7 +36,7 @@ export class WatchStream implements ScheduledStream {
   #unsentReplies = 0;
   /** The client has asked for progress and has had no answer yet. */
   #progressAsked = false;
-  #progressTimer: NodeJS.Timeout | undefined;
+  #cancelProgress: (() => void) | undefined;
 
   constructor(call: DuplexCall, scheduler: WatchScheduler) {
     this.#call = call;
@@ -232,12 +233,11 @@ export class WatchStream implements ScheduledStream {
 
   #notifyProgress(watcher: StreamWatcher): void {
     this.#notified.add(watcher);
-    if (this.#progressTimer !== undefined) return;
-    const intervalMs = this.#scheduler.progressNotifyIntervalMs;
+    if (this.#cancelProgress !== undefined) return;
+    const { clock, random, progressNotifyIntervalMs: intervalMs } = this.#scheduler;
     // Streams that were opened together, as after a restart, shall not all be notified at the same moment for ever.
-    const jitterMs = Math.random() * (intervalMs / 10);
-    this.#progressTimer = setInterval(() => this.#tellProgress(), intervalMs + jitterMs);
-    this.#progressTimer.unref();
+    const jitterMs = random.fraction() * (intervalMs / 10);
+    this.#cancelProgress = every(clock, intervalMs + jitterMs, () => this.#tellProgress());
   }
 
   /** A watch that lags, starts in the future, or was sent events in the interval, is passed over until the next one. */
@@ -281,7 +281,7 @@ export class WatchStream implements ScheduledStream {
   }
 
   #closed(): void {
-    clearInterval(this.#progressTimer);
+    this.#cancelProgress?.();
     for (const watcher of this.#watchers.values()) this.#release(watcher);
     this.#watchers.clear();
     this.#lagging.clear();

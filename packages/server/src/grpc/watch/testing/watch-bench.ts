@@ -2,6 +2,8 @@ import { type Command, type CommandResponse, type RequestOp, StateMachine } from
 import { responseHeaderPrefix } from '@tenure/codec';
 import { WatchService, type WatchServiceOptions } from '../watch-service.ts';
 import { ScriptedCall } from './scripted-call.ts';
+import { systemClock } from '../../../time/system-clock.ts';
+import { systemRandom } from '../../../random/system-random.ts';
 
 /** A state machine with a watch service on it, and calls whose clients the test plays. */
 export class WatchBench {
@@ -12,6 +14,8 @@ export class WatchBench {
   /** Slices are long unless the test says otherwise: what a test expects must not hang on how busy the machine is. */
   constructor(options: Partial<WatchServiceOptions> = {}) {
     this.service = new WatchService({
+      clock: systemClock,
+      random: systemRandom,
       history: this.state.history,
       headerPrefix: responseHeaderPrefix(7n, 8n),
       raftTerm: () => 3,
