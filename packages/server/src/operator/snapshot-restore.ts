@@ -32,7 +32,7 @@ export async function restoreSnapshot(path: string, place: LogPlace): Promise<Sn
   // The hash names the cluster, so that a server which has applied the former log up to here does not go on in this
   // one.
   const position = { index, hash: chainHash(hash, Buffer.from(`restored as cluster ${clusterId.toString(16)}`)) };
-  if (place.kind === 'folder') await seedFolder(place.dataDir, position, chunksOf(state));
+  if (place.kind === 'folder') await seedFolder(place.dataDir, position, chunksOf(state), systemRandom);
   else await seedShared(place, position, state);
   return { ...status, clusterId: String(clusterId) };
 }

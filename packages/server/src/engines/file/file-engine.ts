@@ -1,5 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Random } from '../../random/random.ts';
+import { systemRandom } from '../../random/system-random.ts';
+import { backgroundClock } from '../../time/background-clock.ts';
+import type { Clock } from '../../time/clock.ts';
+import { every } from '../../time/every.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position, StoredSnapshot } from '../log-engine.ts';
 import { TailBell } from '../tail-bell.ts';
@@ -24,6 +29,10 @@ export interface FileEngineOptions {
   readonly preallocateBytes?: number;
   /** A followed chunk holds no more bytes than this, except that it holds at least one entry. 1 MiB by default. */
   readonly maxFollowBytes?: number;
+  /** For the looks at the lock; by default one whose timers keep no process alive. */
+  readonly clock?: Clock;
+  /** For what marks the segments; that of the process by default. */
+  readonly random?: Random;
   /** Told what opening has put in order, for the operator's log. */
   readonly onNotice?: (notice: string) => void;
   /** Told once when the folder may have passed to another server, while nothing was asked of this engine. */
@@ -43,6 +52,7 @@ const lockCheckIntervalMs = 200;
  */
 export async function openFileEngine(options: FileEngineOptions): Promise<LogEngine> {
   const folder = resolve(options.folder);
+  const { random = systemRandom, onNotice = () => undefined } = options;
   const limits: SegmentLimits = {
     maxSegmentBytes: options.maxSegmentBytes ?? 64 * 1024 * 1024,
     preallocateBytes: options.preallocateBytes ?? 1024 * 1024,
@@ -50,7 +60,7 @@ export async function openFileEngine(options: FileEngineOptions): Promise<LogEng
   prepareDataFolder(folder);
   const lock = await lockFolder(folder);
   try {
-    const log = await recoverLog(folder, limits, options.onNotice ?? (() => undefined));
+    const log = await recoverLog(folder, limits, { random, onNotice });
     return new FileEngine(folder, limits, options, lock, log);
   } catch (error) {
     await lock.release();
@@ -67,7 +77,8 @@ class FileEngine implements LogEngine {
   readonly #limits: SegmentLimits;
   readonly #maxFollowBytes: number;
   readonly #lock: FolderLock;
-  readonly #lockChecks: NodeJS.Timeout;
+  readonly #random: Random;
+  readonly #cancelLockChecks: () => void;
   /** Ascending and without gaps; the last one is the writer's. */
   readonly #segments: Segment[];
   #writer: SegmentWriter;
@@ -81,18 +92,14 @@ class FileEngine implements LogEngine {
   #ended: EngineError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    folder: string,
-    limits: SegmentLimits,
-    { maxFollowBytes = 1024 * 1024, onLockLost }: FileEngineOptions,
-    lock: FolderLock,
-    log: RecoveredLog,
-  ) {
+  constructor(folder: string, limits: SegmentLimits, options: FileEngineOptions, lock: FolderLock, log: RecoveredLog) {
+    const { maxFollowBytes = 1024 * 1024, clock = backgroundClock, random = systemRandom, onLockLost } = options;
     this.#folder = folder;
     this.#limits = limits;
     this.#maxFollowBytes = maxFollowBytes;
     this.#lock = lock;
-    this.#lockChecks = setInterval(() => this.#lookAtLock(onLockLost), lockCheckIntervalMs).unref();
+    this.#random = random;
+    this.#cancelLockChecks = every(clock, lockCheckIntervalMs, () => this.#lookAtLock(onLockLost));
     this.#segments = log.segments;
     this.#writer = log.writer;
     this.#snapshots = new SnapshotStore(folder, log.snapshot, {
@@ -140,7 +147,7 @@ class FileEngine implements LogEngine {
    */
   async #rotate(): Promise<void> {
     const full = this.#writer;
-    this.#writer = await SegmentWriter.create(this.#folder, full.segment.end, this.#limits);
+    this.#writer = await SegmentWriter.create(this.#folder, full.segment.end, this.#limits, this.#random);
     await full.seal();
     this.#segments.push(this.#writer.segment);
   }
@@ -244,7 +251,7 @@ class FileEngine implements LogEngine {
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#lockChecks);
+    this.#cancelLockChecks();
     // What closing writes into the folder must not meet another server there.
     this.#lookAtLock(undefined);
     this.#ended ??= new EngineError('closed', 'the log engine is closed');

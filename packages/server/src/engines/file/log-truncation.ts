@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
+import { systemRandom } from '../../random/system-random.ts';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
@@ -55,7 +56,8 @@ export async function truncateLog(dataFolder: string, after: number): Promise<Lo
     for (const name of gone.toReversed()) fs.renameSync(join(folder, name), join(copyFolder, name));
     await syncFolder(copyFolder);
     await syncFolder(folder);
-    await (last === undefined ? (await SegmentWriter.create(folder, start, limits)).close() : cutBehind(last, after));
+    if (last === undefined) await (await SegmentWriter.create(folder, start, limits, systemRandom)).close();
+    else await cutBehind(last, after);
     await syncFolder(folder);
     return { lastIndex: after, copyFolder, files: files.toSorted() };
   } finally {

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import type { Random } from '../../random/random.ts';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { DamageError, logHelp, snapshotHelp } from './damage.ts';
@@ -25,7 +26,7 @@ export interface RecoveredLog {
 export async function recoverLog(
   folder: string,
   limits: SegmentLimits,
-  onNotice: (notice: string) => void,
+  { random, onNotice }: { readonly random: Random; readonly onNotice: (notice: string) => void },
 ): Promise<RecoveredLog> {
   const scan = await scanFolder(folder);
   refuseDamage(folder, scan);
@@ -33,7 +34,7 @@ export async function recoverLog(
   const last = scan.segments.at(-1);
   const writer =
     last === undefined
-      ? await SegmentWriter.create(folder, logStart, limits)
+      ? await SegmentWriter.create(folder, logStart, limits, random)
       : await recoverTail(last, limits, onNotice);
   await syncFolder(folder);
   return { segments: [...scan.segments.slice(0, -1), writer.segment], writer, snapshot: scan.snapshot };

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Random } from '../../random/random.ts';
 import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import { prepareDataFolder } from './data-folder.ts';
@@ -21,6 +22,7 @@ export async function seedFolder(
   dataFolder: string,
   position: Position,
   chunks: AsyncIterable<Uint8Array>,
+  random: Random,
 ): Promise<void> {
   const folder = resolve(dataFolder);
   prepareDataFolder(folder);
@@ -30,19 +32,24 @@ export async function seedFolder(
     if (segments.length + snapshots.length > 0) {
       throw new EngineError('unusable', `${folder} holds a log already: choose a new folder with --data-dir`);
     }
-    await seed(folder, position, chunks);
+    await seed(folder, position, chunks, random);
   } finally {
     await lock.release();
   }
 }
 
-async function seed(folder: string, position: Position, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+async function seed(
+  folder: string,
+  position: Position,
+  chunks: AsyncIterable<Uint8Array>,
+  random: Random,
+): Promise<void> {
   const path = join(folder, snapshotName(position.index));
   try {
     await writeSnapshotFile(temporaryName(path), position, chunks);
     fs.renameSync(temporaryName(path), path);
     await syncFolder(folder);
-    await (await SegmentWriter.create(folder, position, limits)).close();
+    await (await SegmentWriter.create(folder, position, limits, random)).close();
   } catch (error) {
     for (const made of [temporaryName(path), path, join(folder, segmentName(position.index + 1))]) {
       fs.rmSync(made, { force: true });

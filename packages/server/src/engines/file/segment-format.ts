@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import type { Random } from '../../random/random.ts';
 import { crc32 } from 'node:zlib';
 import { chainHash } from '../chain-hash.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
@@ -48,9 +48,9 @@ export interface RecordHeader {
   readonly after: Position;
 }
 
-export function newMarker(): Buffer {
+export function newMarker(random: Random): Buffer {
   // At least two bits in each byte: one flipped bit cannot make it zero.
-  return Buffer.from(randomBytes(markerBytes).map((byte) => byte | 0x21));
+  return Buffer.from(random.bytes(markerBytes).map((byte) => byte | 0x21));
 }
 
 export function encodeSegmentHeader(marker: Buffer, before: Position): Buffer {

@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Random } from '../../random/random.ts';
 import type { Position } from '../log-engine.ts';
 import { isRefusedForRoom } from './disk-room.ts';
 import { closeFile, openFile, syncData, syncFolder, truncateFile, writeFully } from './file-system.ts';
@@ -43,9 +44,9 @@ export class SegmentWriter {
   }
 
   /** Makes an empty segment behind `before`. File and folder are on the disk before it resolves. */
-  static async create(folder: string, before: Position, limits: SegmentLimits): Promise<SegmentWriter> {
+  static async create(folder: string, before: Position, limits: SegmentLimits, random: Random): Promise<SegmentWriter> {
     const path = join(folder, segmentName(before.index + 1));
-    const marker = newMarker();
+    const marker = newMarker(random);
     const header = encodeSegmentHeader(marker, before);
     const fd = await openFile(temporaryName(path), 'w+');
     await writeFully(fd, header, header.length, 0);
