@@ -13,6 +13,7 @@ import type {
 import { BackendError } from '../errors/backend-error.ts';
 import type { Signal } from '../time/signal.ts';
 import { sleep } from '../time/sleep.ts';
+import type { Clock } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { backendErrorOf } from './backend-error-of.ts';
 import { EtcdClient } from './client/etcd-client.ts';
@@ -45,7 +46,7 @@ const maxAttempts = 20;
  * created the key, so the server can check it in any transaction.
  */
 export function etcdBackend(options: EtcdBackendOptions): EtcdLeaseBackend {
-  return new EtcdBackend(options);
+  return new EtcdBackend(options, systemClock);
 }
 
 export interface EtcdLeaseBackend extends LeaseBackend {
@@ -66,6 +67,7 @@ class EtcdBackend implements EtcdLeaseBackend {
   };
   /** A watch tells; this is for the one whose server is cut off and does not know it. */
   readonly pollIntervalMs = 15_000;
+  readonly #clock: Clock;
   readonly #client: EtcdClient;
   readonly #ownsClient: boolean;
   readonly #keys: EntryKeys;
@@ -75,10 +77,11 @@ class EtcdBackend implements EtcdLeaseBackend {
   readonly #watches = new Set<AbortController>();
   #isClosed = false;
 
-  constructor({ client, prefix }: EtcdBackendOptions) {
+  constructor({ client, prefix }: EtcdBackendOptions, clock: Clock) {
+    this.#clock = clock;
     this.#ownsClient = !(client instanceof EtcdClient);
-    this.#client = client instanceof EtcdClient ? client : new EtcdClient(client);
-    this.#idle = new IdleLeases(this.#client.lease);
+    this.#client = client instanceof EtcdClient ? client : new EtcdClient(client, clock);
+    this.#idle = new IdleLeases(this.#client.lease, clock);
     this.#keys = new EntryKeys(prefix ?? 'tenure/');
   }
 
@@ -317,7 +320,7 @@ class EtcdBackend implements EtcdLeaseBackend {
         // A hint more does no harm, and whoever lists then learns what is wrong.
         onChange();
         if (backendErrorOf(error).backendCode === 'closed') return;
-        await sleep(systemClock, watchPauseMs, stop.signal);
+        await sleep(this.#clock, watchPauseMs, stop.signal);
       }
     }
   }

@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../time/clock.ts';
 import type { LeaseClient } from './client/lease-client.ts';
 
 /** Of all times to live together; what comes on top is revoked. */
@@ -8,7 +9,7 @@ const idleMs = 10_000;
 interface IdleLease {
   readonly lease: bigint;
   readonly ttlMs: number;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: Timer;
 }
 
 /**
@@ -18,11 +19,13 @@ interface IdleLease {
  */
 export class IdleLeases {
   readonly #client: LeaseClient;
+  readonly #clock: Clock;
   #idle: IdleLease[] = [];
   #isClosed = false;
 
-  constructor(client: LeaseClient) {
+  constructor(client: LeaseClient, clock: Clock) {
     this.#client = client;
+    this.#clock = clock;
   }
 
   /** A lease that nobody else gets. It may have ended meanwhile: renew it before its use. */
@@ -31,7 +34,7 @@ export class IdleLeases {
     const at = this.#idle.findLastIndex((idle) => idle.ttlMs === ttlMs);
     if (at === -1) return undefined;
     const [taken] = this.#idle.splice(at, 1);
-    clearTimeout(taken?.timer);
+    taken?.timer.cancel();
     return taken?.lease;
   }
 
@@ -39,8 +42,7 @@ export class IdleLeases {
   keep(lease: bigint, ttlMs: number): void {
     if (this.#isClosed) return;
     if (this.#idle.length >= idleLeasesMax) return this.revoke(lease);
-    const timer = setTimeout(() => this.#end(lease), Math.min(idleMs, ttlMs / 2));
-    timer.unref();
+    const timer = this.#clock.setTimer(Math.min(idleMs, ttlMs / 2), () => this.#end(lease));
     this.#idle.push({ lease, ttlMs, timer });
   }
 
@@ -52,7 +54,7 @@ export class IdleLeases {
   /** What is idle ends soon, if the client stays open for so long, and by its TTL otherwise. */
   close(): void {
     for (const { lease, timer } of this.#idle.splice(0)) {
-      clearTimeout(timer);
+      timer.cancel();
       this.revoke(lease);
     }
     this.#isClosed = true;

@@ -6,7 +6,9 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
+import type { Clock } from '../../time/clock.ts';
 import type { Signal } from '../../time/signal.ts';
+import { systemClock } from '../../time/system-clock.ts';
 import { EtcdConnection } from '../connection/etcd-connection.ts';
 import type { EtcdOptions } from '../connection/etcd-options.ts';
 import type { KeyRange } from './key-range.ts';
@@ -29,8 +31,8 @@ export class EtcdClient implements AsyncDisposable {
   readonly #connection: EtcdConnection;
 
   /** Throws UsageError for an endpoint that is none. */
-  constructor(options: EtcdOptions) {
-    this.#connection = new EtcdConnection(options);
+  constructor(options: EtcdOptions, clock: Clock = systemClock) {
+    this.#connection = new EtcdConnection(options, clock);
     this.kv = new KvClient(this.#connection);
     this.lease = new LeaseClient(this.#connection);
     this.maintenance = new MaintenanceClient(this.#connection);

@@ -6,6 +6,7 @@ import { describe, test } from 'vitest';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
 import { EtcdError } from '../etcd-error.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { KeepAliveStream } from './keep-alive-stream.ts';
 
 const answerSchema = etcdserverpb.LeaseKeepAliveResponseSchema;
@@ -31,9 +32,10 @@ class Call extends Duplex {
   cancel(): void {}
 }
 
-function connected(): { renewals: KeepAliveStream; calls: Call[] } {
+function connected(clock = new FakeClock()): { renewals: KeepAliveStream; calls: Call[] } {
   const calls: Call[] = [];
   const connection = {
+    clock,
     processRef: new ProcessRef({ unref: true }),
     stream: async () => {
       const call = new Call();
@@ -47,6 +49,21 @@ function connected(): { renewals: KeepAliveStream; calls: Call[] } {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the stream of renewals', () => {
+  test('is closed half a minute after the last renewal, and not while one waits for its answer', async () => {
+    const clock = new FakeClock();
+    const { renewals, calls } = connected(clock);
+    const renewal = renewals.renew(1n);
+    await clock.advance(29_000);
+    await clock.advance(29_000);
+    assert.equal(calls[0]?.writableEnded, false);
+    calls[0]?.answer(1n, 60);
+    assert.equal(await renewal, 60_000);
+    await clock.advance(29_000);
+    assert.equal(calls[0]?.writableEnded, true);
+    renewals.close();
+    assert.equal(clock.timerCount, 0);
+  });
+
   test('gives each renewal its own answer, in the order of sending', async () => {
     const { renewals, calls } = connected();
     const asked = Promise.all([renewals.renew(1n), renewals.renew(2n), renewals.renew(1n)]);

@@ -3,6 +3,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import type { EtcdConnection, EtcdStream } from '../connection/etcd-connection.ts';
 import { etcdErrorOf } from '../connection/etcd-error-of.ts';
 import { EtcdError } from '../etcd-error.ts';
+import type { Timer } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import type { Signal } from '../../time/signal.ts';
 
@@ -26,7 +27,7 @@ export class KeepAliveStream {
   /** By lease, in the order in which they were sent: that is the order of the answers for one lease. */
   readonly #waiting = new Map<bigint, Waiting[]>();
   #opening: Promise<EtcdStream> | undefined;
-  #idle: NodeJS.Timeout | undefined;
+  #idle: Timer | undefined;
 
   constructor(connection: EtcdConnection) {
     this.#connection = connection;
@@ -99,7 +100,7 @@ export class KeepAliveStream {
   #fail(opening: Promise<EtcdStream>, error: unknown): void {
     if (this.#opening !== opening) return;
     this.#opening = undefined;
-    clearTimeout(this.#idle);
+    this.#idle?.cancel();
     opening.then(
       ({ call, abandon }) => {
         abandon();
@@ -113,14 +114,13 @@ export class KeepAliveStream {
   }
 
   #stayOpen(): void {
-    clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => {
+    this.#idle?.cancel();
+    this.#idle = this.#connection.clock.setTimer(idleMs, () => {
       if (this.#waiting.size > 0) return this.#stayOpen();
       const opening = this.#opening;
       this.#opening = undefined;
       void opening?.then(({ call }) => call.end());
-    }, idleMs);
-    this.#idle.unref();
+    });
   }
 }
 

@@ -7,9 +7,11 @@ import { EtcdError } from '../etcd-error.ts';
 import { EtcdChannel } from './etcd-channel.ts';
 import { etcdErrorOf, isStaleToken } from './etcd-error-of.ts';
 import type { EtcdOptions } from './etcd-options.ts';
-import { onAbort } from '../../time/on-abort.ts';
+import type { Clock } from '../../time/clock.ts';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { Signal } from '../../time/signal.ts';
+import { sleep } from '../../time/sleep.ts';
+import { systemClock } from '../../time/system-clock.ts';
 
 /** A stream on one of the servers. */
 export interface EtcdStream {
@@ -47,6 +49,8 @@ const never = new AbortController().signal;
 export class EtcdConnection {
   /** Each call keeps the process alive until it has ended, also while it waits for a server. */
   readonly processRef = new ProcessRef({ unref: false });
+  /** By which it waits, and whatever is built on it. */
+  readonly clock: Clock;
   readonly #options: EtcdOptions;
   readonly #channels: readonly EtcdChannel[];
   readonly #timeoutMs: number;
@@ -54,7 +58,8 @@ export class EtcdConnection {
   #current = 0;
   #token: Promise<string | undefined> | undefined;
 
-  constructor(options: EtcdOptions) {
+  constructor(options: EtcdOptions, clock: Clock = systemClock) {
+    this.clock = clock;
     const given = typeof options.endpoints === 'string' ? options.endpoints.split(',') : options.endpoints;
     const parsed = given.map((text) => parseEndpoint(text.trim()));
     if (parsed.length === 0 || parsed.length > maxEndpoints) {
@@ -80,7 +85,7 @@ export class EtcdConnection {
     request: MessageInitShape<I>,
     signal: Signal = never,
   ): Promise<MessageShape<O>> {
-    return this.processRef.during(() => this.#send(method, request, performance.now() + this.#timeoutMs, signal));
+    return this.processRef.during(() => this.#send(method, request, this.#nowMs() + this.#timeoutMs, signal));
   }
 
   /** For what may be done any number of times: goes from server to server until the time is up. */
@@ -98,14 +103,14 @@ export class EtcdConnection {
     options: ReadOptions,
   ): Promise<MessageShape<O>> {
     const { signal = never, timeoutMs = this.#timeoutMs } = options;
-    const untilMs = performance.now() + timeoutMs;
+    const untilMs = this.#nowMs() + timeoutMs;
     // One server that does not answer must not take all the time.
     const attemptMs = options.attemptTimeoutMs ?? (this.#channels.length > 1 ? timeoutMs / 2 : timeoutMs);
     for (;;) {
       try {
-        return await this.#send(method, request, Math.min(untilMs, performance.now() + attemptMs), signal);
+        return await this.#send(method, request, Math.min(untilMs, this.#nowMs() + attemptMs), signal);
       } catch (error) {
-        if (!isPassing(error) || performance.now() + pauseMs >= untilMs || this.isClosed) throw error;
+        if (!isPassing(error) || this.#nowMs() + pauseMs >= untilMs || this.isClosed) throw error;
         if (this.#options.failFast === true && error.etcdCode === 'unreachable') throw error;
         await this.pause(pauseMs, signal);
         signal.throwIfAborted();
@@ -147,9 +152,9 @@ export class EtcdConnection {
   }
 
   async #stream(path: string, { headers = {}, unref = false }: StreamOptions): Promise<EtcdStream> {
-    const untilMs = performance.now() + this.#timeoutMs;
+    const untilMs = this.#nowMs() + this.#timeoutMs;
     const channel = await this.#ready(untilMs, never);
-    const metadata = await this.#metadata(channel, untilMs - performance.now());
+    const metadata = await this.#metadata(channel, untilMs - this.#nowMs());
     const abandon = (): void => {
       this.#token = undefined;
       this.#leaveServer(channel);
@@ -164,17 +169,7 @@ export class EtcdConnection {
 
   /** Waits, but no longer than until the client is closed or `signal` aborts. Keeps no process alive. */
   pause(ms: number, signal: Signal = never): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.isClosed || signal.aborted) return resolve();
-      const done = (): void => {
-        clearTimeout(timer);
-        for (const stop of stops) stop();
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      timer.unref();
-      const stops = [this.#closed.signal, signal].map((ending) => onAbort(ending, done));
-    });
+    return sleep(this.clock, ms, this.#closed.signal, signal);
   }
 
   /** Ends every call that is out. */
@@ -194,9 +189,9 @@ export class EtcdConnection {
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted();
       const channel = await this.#ready(untilMs, signal);
-      const metadata = await this.#metadata(channel, untilMs - performance.now());
+      const metadata = await this.#metadata(channel, untilMs - this.#nowMs());
       try {
-        const timing = { timeoutMs: untilMs - performance.now(), signals: [this.#closed.signal, signal] };
+        const timing = { timeoutMs: untilMs - this.#nowMs(), signals: [this.#closed.signal, signal] };
         const answer = await channel.unary(pathOf(method), bytes, metadata, timing);
         return fromBinary(method.output, answer, { readUnknownFields: false });
       } catch (error) {
@@ -219,16 +214,20 @@ export class EtcdConnection {
       if (this.isClosed) throw this.#closedError();
       for (const _ of this.#channels) {
         const channel = this.#channels[this.#current]!;
-        if (await channel.isReady(Math.min(untilMs - performance.now(), connectTimeoutMs))) return channel;
+        if (await channel.isReady(Math.min(untilMs - this.#nowMs(), connectTimeoutMs))) return channel;
         signal.throwIfAborted();
         this.#leaveServer(channel);
       }
       if (this.isClosed) throw this.#closedError();
-      const isLast = this.#options.failFast === true || performance.now() + pauseMs >= untilMs;
+      const isLast = this.#options.failFast === true || this.#nowMs() + pauseMs >= untilMs;
       if (isLast) throw this.#whyUnreachable(this.#channels);
       await this.pause(pauseMs, signal);
       signal.throwIfAborted();
     }
+  }
+
+  #nowMs(): number {
+    return this.clock.now().monotonicMs;
   }
 
   #whyUnreachable(channels: readonly EtcdChannel[]): EtcdError {
