@@ -5,6 +5,7 @@ import { checkAny } from './tidy/any-rule.ts';
 import { checkBannedWords } from './tidy/banned-words-rule.ts';
 import { checkCircles } from './tidy/circle-rule.ts';
 import { checkCorePurity } from './tidy/core-purity-rule.ts';
+import { checkHandedTime } from './tidy/handed-time-rule.ts';
 import { findDeadExports } from './tidy/dead-exports-rule.ts';
 import { checkDependencies } from './tidy/dependency-rule.ts';
 import { checkLockfile } from './tidy/lockfile-rule.ts';
@@ -38,6 +39,10 @@ describe('the repository', () => {
 
   it('keeps clocks, randomness and I/O out of the core', () => {
     expectNone(sources.flatMap(checkCorePurity));
+  });
+
+  it('keeps the timers, clocks and randomness of the process out of what a simulator runs', () => {
+    expectNone(sources.flatMap(checkHandedTime));
   });
 
   it('keeps files, functions and lines short', () => {

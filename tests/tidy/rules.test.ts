@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { checkAny } from './any-rule.ts';
 import { checkCircles } from './circle-rule.ts';
 import { checkCorePurity } from './core-purity-rule.ts';
+import { checkHandedTime } from './handed-time-rule.ts';
 import { findDeadExports } from './dead-exports-rule.ts';
 import { checkDependencies } from './dependency-rule.ts';
 import { checkLockfile } from './lockfile-rule.ts';
@@ -140,6 +141,55 @@ describe('the purity rule', () => {
     expect(check('// Date and Math.random are not used here\nexport const x = 1;')).toEqual([]);
     expect(check('export const x = Date.now();', 'packages/core/src/a.test.ts')).toEqual([]);
     expect(check('export const x = Date.now();', 'packages/server/src/a.ts')).toEqual([]);
+  });
+});
+
+describe('the rule of handed time', () => {
+  const check = (text: string, path = 'packages/server/src/replica/a.ts') =>
+    messages(checkHandedTime(source(path, text)));
+
+  it.each([
+    'Date.now()',
+    'performance.now()',
+    'setTimeout(f, 1)',
+    'setInterval(f, 1)',
+    'setImmediate(f)',
+    'process.nextTick(f)',
+    'Math.random()',
+    'randomBytes(4)',
+    'crypto.randomUUID()',
+  ])('refuses %s', (expression) => {
+    expect(check(`export const f = () => ${expression};`)).toHaveLength(1);
+  });
+
+  it('refuses the clock of the process, and timers under another name', () => {
+    expect(check(`import { systemClock } from '../time/system-clock.ts';`)).toHaveLength(1);
+    expect(check(`import { setTimeout as delay } from 'node:timers/promises';`)).toHaveLength(2);
+  });
+
+  it('holds where the simulator runs, and not in tests or the transport', () => {
+    const timer = 'setTimeout(f, 1);';
+    for (const path of [
+      'server.ts',
+      'peer/a.ts',
+      'leadership/a.ts',
+      'grpc/a.ts',
+      'grpc/watch/a.ts',
+      'engines/file/a.ts',
+    ]) {
+      expect(check(timer, `packages/server/src/${path}`), path).toHaveLength(1);
+    }
+    expect(check(timer, 'packages/client/src/etcd/client/a.ts')).toHaveLength(1);
+    for (const path of ['replica/a.test.ts', 'grpc/transport/a.ts', 'engines/postgres/a.ts', 'serve.ts']) {
+      expect(check(timer, `packages/server/src/${path}`), path).toEqual([]);
+    }
+  });
+
+  it('allows what is handed over, and what a file is let have for a reason', () => {
+    expect(check(`import type { Clock } from '../time/clock.ts'; clock.after(1, f); random.bytes(4);`)).toEqual([]);
+    const lock = 'packages/server/src/engines/file/folder-lock.ts';
+    expect(check('randomBytes(8);', lock)).toEqual([]);
+    expect(check('setInterval(f, 1);', lock)).toHaveLength(1);
   });
 });
 
