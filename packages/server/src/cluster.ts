@@ -13,6 +13,7 @@ import { ForwardingDesk } from './peer/forwarding-desk.ts';
 import { GrpcLeaderStream } from './peer/grpc-leader-stream.ts';
 import { LeaderCalls } from './peer/leader-calls.ts';
 import { LeaderFinder } from './peer/leader-finder.ts';
+import type { OpenLeaderStream } from './peer/leader-stream.ts';
 import { peerLinkPath, PeerService, type PeerServiceOptions } from './peer/peer-service.ts';
 import type { ClientReason } from './replica/client-reason.ts';
 import type { Replica } from './replica/replica.ts';
@@ -35,11 +36,15 @@ export interface ClusterOptions {
   readonly lookNow: (acknowledged?: Acknowledged) => void;
   readonly check: PeerServiceOptions['check'];
   readonly answer: PeerServiceOptions['answer'];
+  /** How a stream to the leader is opened: over gRPC if it is left out. */
+  readonly open?: OpenLeaderStream;
   /** There has been no leader for so long that clients should look elsewhere. */
   readonly onLost: () => void;
   readonly warn: (message: string) => void;
   readonly onFailed: (error: Error) => void;
 }
+
+const overGrpc: OpenLeaderStream = (address, listener) => new GrpcLeaderStream(address, listener);
 
 /**
  * What a server has beside its own parts where others share its log: the stream from each follower to the leader, what
@@ -62,7 +67,7 @@ export class Cluster {
   readonly #monitor: LeaderMonitor;
 
   constructor(options: ClusterOptions) {
-    const { clock, random } = options;
+    const { clock, random, open = overGrpc } = options;
     const { replica, leadership, identity, leaderId, run, lookNow, warn, onFailed, onLost } = options;
     const { memberId } = identity;
     this.#options = options;
@@ -83,7 +88,7 @@ export class Cluster {
     this.#finder = new LeaderFinder({
       clock,
       random,
-      open: (address, listener) => new GrpcLeaderStream(address, listener),
+      open,
       replica,
       memberId,
       run,

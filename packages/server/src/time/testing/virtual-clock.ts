@@ -81,6 +81,20 @@ export class VirtualClock implements Clock {
     await this.settle();
   }
 
+  /** What comes of `work`, while time passes for it, a millisecond at a time. */
+  async run<T>(work: Promise<T>, maxMs: number): Promise<T> {
+    let isDone = false;
+    const noted = work.catch(() => undefined).finally(() => (isDone = true));
+    const untilMs = this.#nowMs + maxMs;
+    await this.settle();
+    while (!isDone) {
+      if (this.#nowMs >= untilMs) throw new Error(`nothing came of it within ${maxMs} ms of virtual time`);
+      await this.advance(1);
+    }
+    await noted;
+    return work;
+  }
+
   /** Runs everything that can run without time passing. */
   async settle(): Promise<void> {
     for (;;) {
