@@ -36,7 +36,11 @@ export function missingFromNodeModules() {
   const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
   const installed = JSON.parse(readFileSync(installedFile, 'utf8')).packages;
   for (const [path, entry] of Object.entries(wanted)) {
-    if (!path.includes('node_modules/') || entry.link) continue;
+    if (!path.includes('node_modules/')) continue;
+    if (entry.link) {
+      if (existsSync(join(root, path))) continue;
+      return `${entry.resolved} is not linked`;
+    }
     const have = installed[path];
     if (have === undefined && entry.optional) continue;
     if (have?.version !== entry.version)

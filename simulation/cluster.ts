@@ -3,7 +3,7 @@ import { LeaseChecker } from './lease-checker.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { NodeClock } from './node-clock.ts';
 import { Schedule } from './schedule.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 import { SharedLog } from './shared-log.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import type { Scenario } from './scenario.ts';

@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import type { Scenario } from './scenario.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 /** A wall clock is not stepped so near to a suspension: backwards by as much, it would hide it from anybody. */
 const calmMs = 6_000;

@@ -1,7 +1,7 @@
 import { expect, inject, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { clockErrorMax, rightMs } from './expiry-bound.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { simulate } from './simulate.ts';
 
 /** Machines that are suspended and of which no clock has counted that: virtual machines that were paused. */

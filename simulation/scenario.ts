@@ -1,4 +1,4 @@
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 /** What kind of bad day a seed makes. */
 export interface Scenario {

@@ -2,7 +2,7 @@ import type { Command } from '@tenure/core';
 import type { Origin } from '../packages/server/src/replica/entry-codec.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { Schedule } from './schedule.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 export interface ProposedCommand {
   readonly command: Command;

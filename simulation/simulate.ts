@@ -3,7 +3,7 @@ import { Faults } from './faults.ts';
 import { clockErrorMax } from './expiry-bound.ts';
 import type { LeaseChecker } from './lease-checker.ts';
 import { scenarioOf } from './scenario.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 
 export interface SimulationReport {
   readonly seed: number;

@@ -4,7 +4,7 @@ import { PendingProposals, type PendingProposal } from '../packages/server/src/r
 import { ProposalError } from '../packages/server/src/replica/proposal-error.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { LogEntry, ProposedCommand, SharedLog } from './shared-log.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 export interface SimulatedReplicaOptions {
   readonly run: number;

@@ -5,7 +5,7 @@ import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@te
 import { rightMs } from './expiry-bound.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { SharedLog } from './shared-log.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 import { SimulatedReplica } from './simulated-replica.ts';
 
 export interface SimulatedServerOptions {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openFileEngine } from '../packages/server/src/engines/file/file-engine.ts';
 import { entry } from '../packages/server/src/engines/testing/engine-case.ts';
-import { SeededRandom } from './crash/seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { Writer } from './crash/writer.ts';
 import { straceWorks } from './file-engine/writer-process.ts';
 import { type DiskFault, faultyDisk } from './robustness/faulty-disk.ts';

@@ -24,7 +24,7 @@ describe('the repository', () => {
   const sources = files.filter((file) => /\.(ts|mjs|js)$/.test(file.path)).map(parseSource);
 
   it('has files to check in every package', () => {
-    for (const name of ['protocol', 'core', 'server', 'cli']) {
+    for (const name of ['protocol', 'core', 'codec', 'grpc-client', 'server', 'client', 'cli', 'test-support']) {
       expect(
         sources.some((source) => source.path.startsWith(`packages/${name}/src/`)),
         name,

@@ -1,4 +1,4 @@
-import { SeededRandom } from '../crash/seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { Writer, type AcknowledgedWrite } from '../crash/writer.ts';
 import type { ClusterMember } from './cluster-member.ts';
 

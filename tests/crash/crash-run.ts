@@ -5,7 +5,7 @@ import { StallMeter } from '../cluster/stall-meter.ts';
 import { ServeProcess } from '../serve-process.ts';
 import { EventLog } from './event-log.ts';
 import { KeptLease } from './kept-lease.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { Writer } from './writer.ts';
 
 export interface CrashRunOptions {
@@ -57,7 +57,7 @@ export class CrashRun {
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
     this.#writers = Array.from({ length: writers }, (_, at) => {
-      return new Writer(`writer-${at}`, new SeededRandom(this.#random.between(0, 2 ** 31)));
+      return new Writer(`writer-${at}`, new SeededRandom(this.#random.integer(0, 2 ** 31)));
     });
   }
 
@@ -162,7 +162,7 @@ export class CrashRun {
       ...this.#writers.map((writer) => writer.run(client)),
       ...this.#kept.map((lease) => lease.keep(client)),
     ];
-    const lifeMs = this.#random.between(30, 700);
+    const lifeMs = this.#random.integer(30, 700);
     await Promise.race([new Promise((resolve) => setTimeout(resolve, lifeMs)), server.ended]);
     await server.end('SIGKILL');
     const killedMs = performance.now();

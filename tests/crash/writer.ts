@@ -1,7 +1,7 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { serviceCalls, type ServiceCalls } from '../../conformance/client/service-calls.ts';
 import type { GrpcClient } from '../../conformance/client/grpc-client.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 /**
  * What a key may hold after a crash: what was acknowledged last, or what was out since. Undefined stands for no key.
@@ -46,7 +46,7 @@ export class Writer {
     this.#stopped = false;
     while (!this.#stopped) {
       try {
-        const kind = this.#random.between(0, 9);
+        const kind = this.#random.integer(0, 9);
         if (kind === 0) await this.#delete(kv);
         else if (kind <= 3) await this.#transaction(kv);
         else await this.#put(kv);
@@ -121,7 +121,7 @@ export class Writer {
 
   #pick(count: number): string[] {
     const keys = [...this.#keys.keys()];
-    const first = this.#random.between(0, keys.length - 1);
+    const first = this.#random.integer(0, keys.length - 1);
     return Array.from({ length: count }, (_, at) => keys[(first + at) % keys.length] as string);
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest';
-import { SeededRandom } from '../crash/seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
 import { WriterProcess, busyWriter, checkLog, straceWorks } from './writer-process.ts';
 
@@ -16,7 +16,7 @@ const calls = {
 
 function someCall(call: keyof typeof calls, random: SeededRandom): number {
   const { first, last } = calls[call];
-  return random.between(first, last);
+  return random.integer(first, last);
 }
 
 const seed = inject('seed');
@@ -59,7 +59,7 @@ describe.runIf(haveStrace).concurrent('a process that is killed again while it r
       const random = new SeededRandom(seed);
       for (let round = 0; round < recoveries; round++) {
         const call = ['pwrite64', 'fdatasync', 'fsync', 'ftruncate'][round % 4]!;
-        const when = random.between(1, round % 3 === 0 ? 25 : 4);
+        const when = random.integer(1, round % 3 === 0 ? 25 : 4);
         const writer = new WriterProcess(options, { injections: [`${call}:signal=SIGKILL:when=${when}`] });
         await writer.exited;
         const where = `round ${round}: ${call} number ${when}`;

@@ -63,7 +63,7 @@ export class HeaderClient {
           history.headers.push({ client, server: member.name, call, ...times, revision: revisionOf(outcome.output) });
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, random.between(pauseMs.min, pauseMs.max)));
+      await new Promise((resolve) => setTimeout(resolve, random.integer(pauseMs.min, pauseMs.max)));
     }
   }
 }

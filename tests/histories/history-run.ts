@@ -1,7 +1,7 @@
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { LastingWatch } from '../cluster/lasting-watch.ts';
-import { SeededRandom } from '../crash/seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { readFullHistory } from './full-history.ts';
 import { checkHeaders } from './header-check.ts';
 import { HeaderClient } from './header-client.ts';

@@ -1,6 +1,6 @@
 import { mvccpb, type etcdserverpb } from '@tenure/protocol';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
-import type { SeededRandom } from '../crash/seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 import type { KeyVersion, KvInput, KvOutput } from './kv-operation.ts';
 import { timed, type RecordedHistory } from './recorded-history.ts';
 
@@ -36,14 +36,14 @@ export class KvClient {
     while (!isOver()) {
       const standing = members();
       if (standing.length > 0) await this.#call(random.pick(standing), this.#input());
-      await new Promise((resolve) => setTimeout(resolve, random.between(pauseMs.min, pauseMs.max)));
+      await new Promise((resolve) => setTimeout(resolve, random.integer(pauseMs.min, pauseMs.max)));
     }
   }
 
   #input(): KvInput {
     const { random } = this.#options;
     const key = random.pick(hotKeys);
-    const roll = random.between(0, 99);
+    const roll = random.integer(0, 99);
     if (roll < 30) return { kind: 'get', keys: [key] };
     if (roll < 40) return { kind: 'get', keys: hotKeys };
     if (roll < 62) return { kind: 'put', writes: [[key, this.#newValue()]] };

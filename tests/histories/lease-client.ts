@@ -44,7 +44,7 @@ export class LeaseClient {
     while (!isOver()) {
       const standing = members();
       if (standing.length > 0) await this.#call(random.pick(standing));
-      await new Promise((resolve) => setTimeout(resolve, random.between(pauseMs.min, pauseMs.max)));
+      await new Promise((resolve) => setTimeout(resolve, random.integer(pauseMs.min, pauseMs.max)));
     }
     for (const stream of this.#streams.values()) stream.close();
   }
@@ -53,7 +53,7 @@ export class LeaseClient {
     const { random } = this.#options;
     if (this.#pool.size < sharedLeases) return this.#grant(member);
     const { id, isRenewed } = random.pick([...this.#pool.values()]);
-    const roll = random.between(0, 99);
+    const roll = random.integer(0, 99);
     if (roll < 4) return this.#revoke(member, id);
     if (roll < 16) return this.#attach(member, id);
     if (roll < 35 || !isRenewed) return this.#ask(member, id);
@@ -64,7 +64,7 @@ export class LeaseClient {
     const { random, number } = this.#options;
     this.#count += 1;
     const id = BigInt(number * idsPerClient + this.#count);
-    const input = { kind: 'grant', id, ttlMs: random.between(ttlMs.min, ttlMs.max) } as const;
+    const input = { kind: 'grant', id, ttlMs: random.integer(ttlMs.min, ttlMs.max) } as const;
     const outcome = await this.#record(member, input, async () => {
       const { header } = await member.lease.leaseGrant({ ID: id, TTLMs: BigInt(input.ttlMs) }, { deadlineMs });
       return { alive: true, revision: revisionOf(header) };

@@ -1,6 +1,6 @@
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
-import type { SeededRandom } from '../crash/seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 import type { LeaseInput } from './lease-operation.ts';
 import { timed, type RecordedHistory } from './recorded-history.ts';
 
@@ -34,7 +34,7 @@ export class RevokeRace {
     const renewing = Promise.all(renewers.map(({ done }) => done));
     await Promise.race([Promise.all(renewers.map(({ begun }) => begun)), renewing]);
     const { min, max } = renewedForMs;
-    await new Promise((resolve) => setTimeout(resolve, this.#random.between(min, max)));
+    await new Promise((resolve) => setTimeout(resolve, this.#random.integer(min, max)));
     const revoking = this.#random.pick(this.#members);
     await this.#record(revoking, { kind: 'revoke', id }, async () => {
       await revoking.lease.leaseRevoke({ ID: id });

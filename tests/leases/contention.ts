@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { SeededRandom } from '@tenure/test-support';
 import { createLeaseManager, TenureError } from 'tenure';
 import type { AcquireOptions, Hold, LeaseBackend, LeaseManager } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
@@ -64,17 +65,6 @@ export const calm: FaultRates = {
 };
 export const stormy: FaultRates = { ...calm, lostRequest: 0.05, lostAnswer: 0.05, hang: 0.5, lostHint: 0.2, slow: 0.1 };
 
-/** The same numbers for the same seed, evenly from 0 to below 1. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 interface Held {
   readonly process: FaultyProcess;
   readonly hold: Hold;
@@ -86,7 +76,7 @@ export class Contention {
   readonly store: LeaseBackend = memoryBackend({ clock: this.clock });
   readonly processes: readonly FaultyProcess[];
   readonly managers: readonly LeaseManager[];
-  readonly random: () => number;
+  readonly random: SeededRandom;
   readonly held = new Map<Target, Set<Held>>(targets.map((target) => [target, new Set()]));
   readonly lastTokens = new Map<Target, bigint>();
   grants = 0;
@@ -94,7 +84,7 @@ export class Contention {
   isOver = false;
 
   constructor(seed: number, rates: FaultRates, processCount = 3) {
-    this.random = randomFrom(seed);
+    this.random = new SeededRandom(seed);
     const options = { random: this.random, rates };
     this.processes = Array.from({ length: processCount }, () => new FaultyProcess(this.clock, this.store, options));
     this.managers = this.processes.map(({ backend, clock }, at) => {
@@ -130,16 +120,16 @@ export class Contention {
   }
 
   options(): AcquireOptions {
-    const kind = this.random();
+    const kind = this.random.next();
     const signal = kind < 0.25 ? this.abortedWithin(2_000) : undefined;
-    const wait = kind < 0.6 ? 'forever' : kind < 0.7 ? 'none' : kind < 0.8 ? 'ttl' : this.random() * 3_000;
-    const holdAtLeastMs = this.random() < 0.1 ? 700 : 0;
-    return { wait, signal, holdAtLeastMs, autoRenew: this.random() < 0.9 };
+    const wait = kind < 0.6 ? 'forever' : kind < 0.7 ? 'none' : kind < 0.8 ? 'ttl' : this.random.next() * 3_000;
+    const holdAtLeastMs = this.random.chance(0.1) ? 700 : 0;
+    return { wait, signal, holdAtLeastMs, autoRenew: this.random.chance(0.9) };
   }
 
   abortedWithin(ms: number): AbortSignal {
     const controller = new AbortController();
-    this.clock.setTimer(this.random() * ms, () => controller.abort(new Error('cancelled')));
+    this.clock.setTimer(this.random.next() * ms, () => controller.abort(new Error('cancelled')));
     return controller.signal;
   }
 
@@ -147,10 +137,10 @@ export class Contention {
   async work(at: number): Promise<void> {
     const process = this.processes[at]!;
     while (!this.isOver) {
-      await this.sleep(this.random() * 300);
-      const target = targets[Math.floor(this.random() * targets.length)]!;
+      await this.sleep(this.random.next() * 300);
+      const target = this.random.pick(targets);
       const options = this.options();
-      const acquiring = target.acquire(this.managers[at]!, options, this.random());
+      const acquiring = target.acquire(this.managers[at]!, options, this.random.next());
       const hold = await acquiring.catch((error: unknown) => {
         assert.ok(error instanceof TenureError || error === options.signal?.reason, String(error));
         return undefined;
@@ -158,28 +148,28 @@ export class Contention {
       if (hold === undefined) continue;
       const mine = { process, hold };
       this.granted(target, mine);
-      await this.sleep(this.random() < 0.1 ? 2_500 : this.random() * 400);
+      await this.sleep(this.random.chance(0.1) ? 2_500 : this.random.next() * 400);
       if (hold.signal.aborted) this.losses++;
       this.held.get(target)!.delete(mine);
-      await hold.release({ lazy: this.random() < 0.1 }).catch(() => {});
+      await hold.release({ lazy: this.random.chance(0.1) }).catch(() => {});
     }
   }
 
   async trouble(at: number): Promise<void> {
     const process = this.processes[at]!;
     while (!this.isOver) {
-      await this.sleep(this.random() * 6_000);
-      const kind = this.random();
+      await this.sleep(this.random.next() * 6_000);
+      const kind = this.random.next();
       if (kind < 0.4) {
         process.isCut = true;
-        await this.sleep(this.random() * 2_500);
+        await this.sleep(this.random.next() * 2_500);
         process.isCut = false;
       } else if (kind < 0.8) {
         process.stop();
-        await this.sleep(this.random() * 2_500);
+        await this.sleep(this.random.next() * 2_500);
         process.resume();
       } else {
-        process.jumpWall(this.random() * 4_000 - 2_000);
+        process.jumpWall(this.random.next() * 4_000 - 2_000);
       }
     }
   }

@@ -1,3 +1,4 @@
+import type { SeededRandom } from '@tenure/test-support';
 import { BackendError } from 'tenure';
 import type { Clock, LeaseBackend, Moment, Timer } from 'tenure';
 import type { FakeClock } from 'tenure/testing';
@@ -23,12 +24,12 @@ export class FaultyProcess {
   readonly backend: LeaseBackend;
   isCut = false;
   readonly #base: FakeClock;
-  readonly #random: () => number;
+  readonly #random: SeededRandom;
   readonly #rates: FaultRates;
   #wallJumpedMs = 0;
   #stopped: (() => void)[] | undefined;
 
-  constructor(base: FakeClock, inner: LeaseBackend, options: { random: () => number; rates: FaultRates }) {
+  constructor(base: FakeClock, inner: LeaseBackend, options: { random: SeededRandom; rates: FaultRates }) {
     this.#base = base;
     this.#random = options.random;
     this.#rates = options.rates;
@@ -90,7 +91,7 @@ export class FaultyProcess {
   async #call<T>(act: (signal: AbortSignal) => Promise<T>, given: AbortSignal): Promise<T> {
     given.throwIfAborted();
     const neverAborts = new AbortController().signal;
-    const fate = this.#random();
+    const fate = this.#random.next();
     const { lostRequest, lostAnswer } = this.#rates;
     const isLost = this.isCut || fate < lostRequest;
     const answerIsLost = fate < lostRequest + lostAnswer;
@@ -98,7 +99,7 @@ export class FaultyProcess {
       // Who asked no longer waits, though what was asked for may still be done.
       given.addEventListener('abort', () => reject(given.reason), { once: true });
       const fail = (): void => {
-        if (this.#random() < this.#rates.hang) return;
+        if (this.#random.chance(this.#rates.hang)) return;
         const error = new BackendError('faulty', 'unavailable', 'the connection was lost');
         this.#base.setTimer(this.#delayMs(), () => this.#deliver(() => reject(error)));
       };
@@ -119,12 +120,12 @@ export class FaultyProcess {
   }
 
   #hint(onChange: () => void): void {
-    if (this.isCut || this.#random() < this.#rates.lostHint) return;
+    if (this.isCut || this.#random.chance(this.#rates.lostHint)) return;
     this.#base.setTimer(this.#delayMs(), () => this.#deliver(onChange));
   }
 
   #delayMs(): number {
     const { slow, slowMs, usualMs } = this.#rates;
-    return this.#random() * (this.#random() < slow ? slowMs : usualMs);
+    return this.#random.next() * (this.#random.chance(slow) ? slowMs : usualMs);
   }
 }

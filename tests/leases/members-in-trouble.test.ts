@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { SeededRandom } from '@tenure/test-support';
 import fc from 'fast-check';
 import { createLeaseManager } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
 import { FakeClock } from 'tenure/testing';
 import { describe, test } from 'vitest';
-import { randomFrom, stormy } from './contention.ts';
+import { stormy } from './contention.ts';
 import { FaultyProcess } from './faulty-process.ts';
 
 const ttlMs = 1_000;
@@ -16,7 +17,7 @@ describe('members of a group while everything goes wrong', () => {
       fc.asyncProperty(fc.integer(), async (seed) => {
         const clock = new FakeClock();
         const store = memoryBackend({ clock });
-        const random = randomFrom(seed);
+        const random = new SeededRandom(seed);
         const rates = { ...stormy };
         const processes = Array.from({ length: 4 }, () => new FaultyProcess(clock, store, { random, rates }));
         const managers = processes.map(({ backend, clock: own }, at) => {
@@ -34,11 +35,11 @@ describe('members of a group while everything goes wrong', () => {
         await clock.advance(20_000);
         const members = await Promise.all(joining);
         for (let round = 0; round < 6; round++) {
-          const process = processes[Math.floor(random() * processes.length)]!;
-          const kind = random();
+          const process = random.pick(processes);
+          const kind = random.next();
           if (kind < 0.5) process.isCut = true;
           else process.stop();
-          await clock.advance(random() * 3_000);
+          await clock.advance(random.next() * 3_000);
           // Who was cut off for longer than the life of its entry knows that nothing is its own.
           if (kind < 0.5 && process.isCut) await clock.advance(ttlMs);
           const own = members[processes.indexOf(process)]!;

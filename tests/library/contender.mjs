@@ -1,14 +1,13 @@
 // A process that contends for one lease, told by its parent what to do. It reports what happened with the time of the
 // machine's monotonic clock, which all processes share.
+import { SeededRandom } from '@tenure/test-support';
 import { createLeaseManager } from 'tenure';
 import { openBackend } from './open-backend.mjs';
 
 const { backend: spec, name, holder, ttlMs, turns, holdMs, seed } = JSON.parse(process.argv[2]);
 
 const now = () => Number(process.hrtime.bigint()) / 1e6;
-let state = seed;
-/** From 0 to below 1. */
-const random = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+const random = new SeededRandom(seed);
 const report = (what, fields = {}) => process.send({ what, holder, atMs: now(), ...fields });
 
 const { backend, end } = await openBackend(spec, ttlMs);
@@ -21,7 +20,7 @@ report('ready');
 
 /** Looks at the hold all the time, as work under a lease does before each step. */
 async function workUnder(hold, acquiredMs) {
-  const untilMs = now() + holdMs * (0.5 + random());
+  const untilMs = now() + holdMs * (0.5 + random.next());
   let lastHeldMs = acquiredMs;
   // A lease that is lost ends the work at once; whoever was paused sees it at the first look.
   while (now() < untilMs) {

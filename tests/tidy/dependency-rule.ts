@@ -12,7 +12,14 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   server: ['protocol', 'core', 'codec', 'grpc-client'],
   client: ['protocol', 'grpc-client'],
   cli: ['protocol', 'client'],
+  'test-support': [],
 };
+
+/** What every package's tests may import, and nothing that is shipped. */
+const packagesForTests: readonly string[] = ['test-support'];
+
+/** What users test their own code with: part of the library, though only tests load it. */
+const shippedForTests = /^packages\/client\/src\/testing\/(?!.*\.test\.ts$)/;
 
 /** The one part of the server that is a user of the library: its client of etcd. */
 const usersOfTheLibrary = /^packages\/server\/src\/engines\/etcd\//;
@@ -72,6 +79,7 @@ function betweenPackages(
   const target = match?.[1];
   if (target === undefined) return undefined;
   if (match?.[2] !== undefined) return `import @tenure/${target} through its index, not ${from}`;
+  if (packagesForTests.includes(target) && isTest && !shippedForTests.test(path)) return undefined;
   if (target === owner || packagesAllowed[owner]?.includes(target)) return undefined;
   if (packagesOnDemand[owner]?.includes(target)) {
     return isDynamic || isTest ? undefined : `${owner} may load ${target} only with import()`;

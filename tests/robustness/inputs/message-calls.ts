@@ -2,7 +2,7 @@ import { type RpcMethod, rpcMethods } from '@tenure/protocol';
 import { encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
 import { type RequestOp } from '@tenure/core';
 import { bytesField } from '../../../conformance/client/raw-message.ts';
-import { SeededRandom } from '../../crash/seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 import { type Existing, mayChange } from './effect.ts';
 import { MessageSoup } from './message-soup.ts';
 
@@ -59,7 +59,7 @@ export class MessageCalls {
   next(): MessageCall {
     const method = this.#random.pick(this.#methods);
     if (method.kind !== 'bidi') return { method, messages: [this.#request(method)] };
-    const count = this.#random.between(1, maxStreamedMessages);
+    const count = this.#random.integer(1, maxStreamedMessages);
     const messages = Array.from({ length: count }, () => this.#request(method));
     return { method, messages: method.path === '/etcdserverpb.Watch/Watch' ? [...messages, unreadable] : messages };
   }
@@ -82,7 +82,7 @@ export class MessageCalls {
   #draw(method: RpcMethod): Buffer {
     if (method.path === '/etcdserverpb.KV/Txn' && this.#random.chance(0.1)) return this.#monstrousTxn();
     const sound = this.#soup.message(method.descriptor.input);
-    return this.#random.chance(0.4) ? this.#soup.damaged(sound) : sound;
+    return this.#random.chance(0.4) ? this.#random.damage(sound) : sound;
   }
 
   /** Nested deeper, or longer, than a transaction may be, or just as much as it may. */

@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescMessage } from '@bufbuild/protobuf';
 import { ScalarType } from '@bufbuild/protobuf';
 import { bytesField, tag, varintField, wireType } from '../../../conformance/client/raw-message.ts';
-import type { SeededRandom } from '../../crash/seeded-random.ts';
+import type { SeededRandom } from '@tenure/test-support';
 
 /** What messages are made of beside chance: names that mean something to the server under test. */
 export interface Vocabulary {
@@ -47,37 +47,13 @@ export class MessageSoup {
     return Buffer.from(this.#message(schema, 0));
   }
 
-  /** The same bytes after a small accident. */
-  damaged(bytes: Buffer): Buffer {
-    const random = this.#random;
-    const at = random.between(0, bytes.length);
-    const end = Math.min(bytes.length, at + random.between(1, 8));
-    switch (random.between(0, 5)) {
-      case 0:
-        return bytes.subarray(0, at);
-      case 1:
-        return Buffer.concat([bytes.subarray(0, at), bytes.subarray(end)]);
-      case 2:
-        return Buffer.concat([bytes.subarray(0, end), bytes.subarray(at)]);
-      case 3:
-        return Buffer.concat([bytes.subarray(0, at), this.#bytes(random.between(1, 12)), bytes.subarray(at)]);
-      case 4:
-        return this.#bytes(random.between(0, 40));
-      default: {
-        const changed = Buffer.from(bytes);
-        for (let i = at; i < end; i += 1) changed[i] = random.pick([0, 0x7f, 0x80, 0xff, random.between(0, 255)]);
-        return changed;
-      }
-    }
-  }
-
   #message(schema: DescMessage, depth: number): Uint8Array {
     const parts: Uint8Array[] = [];
     for (const field of schema.fields) {
       const isNested = field.message !== undefined;
       if (isNested && depth >= maxNesting) continue;
       if (!this.#random.chance(field.oneof === undefined ? 0.5 : 0.3)) continue;
-      const repeats = field.fieldKind === 'list' ? this.#random.between(1, maxRepeats) : 1;
+      const repeats = field.fieldKind === 'list' ? this.#random.integer(1, maxRepeats) : 1;
       for (let n = 0; n < repeats; n += 1) parts.push(this.#field(field, depth));
     }
     if (this.#random.chance(0.05)) parts.push(this.#unknownField());
@@ -108,14 +84,14 @@ export class MessageSoup {
   }
 
   #integer(): bigint {
-    const kind = this.#random.between(0, 3);
+    const kind = this.#random.integer(0, 3);
     if (kind === 0) return this.#random.pick(this.#vocabulary.leases);
-    if (kind === 1) return BigInt(this.#random.between(0, 300));
+    if (kind === 1) return BigInt(this.#random.integer(0, 300));
     return this.#random.pick(extremes);
   }
 
   #keyOrValue(): Uint8Array {
-    switch (this.#random.between(0, 7)) {
+    switch (this.#random.integer(0, 7)) {
       case 0:
         return Buffer.alloc(0);
       case 1:
@@ -123,28 +99,28 @@ export class MessageSoup {
       case 2:
         return Buffer.of(0xff, 0xff);
       case 3:
-        return this.#bytes(this.#random.between(1, 20));
+        return this.#random.bytes(this.#random.integer(1, 20));
       case 4:
-        return Buffer.alloc(this.#random.between(1, 2_000), this.#random.between(0, 255));
+        return Buffer.alloc(this.#random.integer(1, 2_000), this.#random.integer(0, 255));
       default:
         return this.#random.pick(this.#vocabulary.keys);
     }
   }
 
   #text(): Uint8Array {
-    if (this.#random.chance(0.2)) return this.#bytes(this.#random.between(1, 10));
+    if (this.#random.chance(0.2)) return this.#random.bytes(this.#random.integer(1, 10));
     return Buffer.from(this.#random.pick(['', 'root', 'name', 'ä€😀', '\0', 'x'.repeat(1_000)]));
   }
 
   #unknownField(): Uint8Array {
     const number = this.#random.pick([19, 999, 1_007, 19_000, 2 ** 29 - 1]);
-    switch (this.#random.between(0, 3)) {
+    switch (this.#random.integer(0, 3)) {
       case 0:
         return varintField(number, this.#integer());
       case 1:
-        return bytesField(number, this.#bytes(this.#random.between(0, 30)));
+        return bytesField(number, this.#random.bytes(this.#random.integer(0, 30)));
       case 2:
-        return Buffer.concat([tag(number, wireType.fixed64), this.#bytes(8)]);
+        return Buffer.concat([tag(number, wireType.fixed64), this.#random.bytes(8)]);
       default:
         return Buffer.concat([
           tag(number, wireType.startGroup),
@@ -152,9 +128,5 @@ export class MessageSoup {
           tag(number, wireType.endGroup),
         ]);
     }
-  }
-
-  #bytes(count: number): Buffer {
-    return Buffer.from(Uint8Array.from({ length: count }, () => this.#random.between(0, 255)));
   }
 }

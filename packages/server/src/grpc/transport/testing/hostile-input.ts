@@ -10,7 +10,7 @@ import {
   settingsFrame,
 } from './http2-frames.ts';
 import { frameMessage } from './raw-call.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from '@tenure/test-support';
 
 /** What hostile inputs are aimed at: methods of the server under attack, each with a request that it would take. */
 export interface HostileTarget {
