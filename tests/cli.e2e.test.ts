@@ -1,9 +1,9 @@
+import { ServeProcess } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { etcdVersion, startEtcd } from '../conformance/servers/etcd-server.ts';
 import type { RunningServer } from '../conformance/servers/server-options.ts';
 import { startTenure } from '../conformance/servers/tenure-server.ts';
 import { type CommandResult, runCommand, RunningCommand } from './running-command.ts';
-import { ServeProcess } from './serve-process.ts';
 
 function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningServer>): void {
   describe(`the client against ${kind}`, () => {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { ServeProcess } from '@tenure/test-support';
 import { afterAll, expect, test } from 'vitest';
 import * as grpc from '@grpc/grpc-js';
 import { encodePutRequest, frameHeadroomBytes } from '@tenure/codec';
-import { ServeProcess } from './serve-process.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
 
 const maxOpenFiles = 400;

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ChildProgram } from '@tenure/test-support';
 import { describe, expect, it } from 'vitest';
 import { etcdVersion, startEtcd } from '../conformance/servers/etcd-server.ts';
-import { ServerProcess } from '../conformance/servers/server-process.ts';
 import type { RunningServer } from '../conformance/servers/server-options.ts';
 import { startTenure } from '../conformance/servers/tenure-server.ts';
 
@@ -71,8 +71,8 @@ class Etcdctl {
   }
 
   /** A command that runs until it is stopped. */
-  start(...args: string[]): ServerProcess {
-    return new ServerProcess('etcdctl', [`--endpoints=${this.#endpoint}`, ...args], env);
+  start(...args: string[]): ChildProgram {
+    return new ChildProgram({ program: 'etcdctl', args: [`--endpoints=${this.#endpoint}`, ...args], env });
   }
 }
 
@@ -132,22 +132,19 @@ async function watches(ctl: Etcdctl): Promise<void> {
   const watch = ctl.start('watch', '--prefix', 'k', '--prev-kv');
   try {
     // The watch has begun when an event is seen: puts go on until then.
-    while (!watch.output.includes('PUT\nk0\n')) await ctl.out('put', 'k0', '0');
+    while (!watch.out.includes('PUT\nk0\n')) await ctl.out('put', 'k0', '0');
     await ctl.out('put', 'k1', 'one');
     await ctl.out('put', 'k1', 'two');
     await ctl.out('del', 'k1');
-    await watch.waitForOutput(/PUT\n(k1\none\n)PUT\nk1\none\nk1\ntwo\nDELETE\nk1\ntwo\nk1\n\n/, outputTimeoutMs);
+    await watch.match(/PUT\n(k1\none\n)PUT\nk1\none\nk1\ntwo\nDELETE\nk1\ntwo\nk1\n\n/, outputTimeoutMs);
   } finally {
-    await watch.stop();
+    await watch.end();
   }
   const past = ctl.start('watch', '--rev=2', '--prefix', 'k');
   try {
-    await past.waitForOutput(
-      /^PUT\nk0\n0\n(PUT\nk0\n0\n)*PUT\nk1\none\nPUT\nk1\ntwo\nDELETE\nk1\n\n$/,
-      outputTimeoutMs,
-    );
+    await past.match(/^PUT\nk0\n0\n(PUT\nk0\n0\n)*PUT\nk1\none\nPUT\nk1\ntwo\nDELETE\nk1\n\n$/, outputTimeoutMs);
   } finally {
-    await past.stop();
+    await past.end();
   }
 }
 
@@ -175,11 +172,11 @@ async function renewal(ctl: Etcdctl): Promise<void> {
   const id = (await ctl.out('lease', 'grant', '3')).split(' ')[1] ?? '';
   const keepAlive = ctl.start('lease', 'keep-alive', id);
   try {
-    await keepAlive.waitForOutput(new RegExp(`^(lease ${id} keepalived with TTL\\(3\\)\n){4}`), outputTimeoutMs);
+    await keepAlive.match(new RegExp(`^(lease ${id} keepalived with TTL\\(3\\)\n){4}`), outputTimeoutMs);
     await ctl.out('lease', 'revoke', id);
-    await keepAlive.waitForOutput(new RegExp(`lease ${id} expired or revoked.`), outputTimeoutMs);
+    await keepAlive.match(new RegExp(`lease ${id} expired or revoked.`), outputTimeoutMs);
   } finally {
-    await keepAlive.stop();
+    await keepAlive.end();
   }
 }
 
@@ -188,10 +185,10 @@ async function expiry(ctl: Etcdctl): Promise<void> {
   try {
     const id = (await ctl.out('lease', 'grant', '1')).split(' ')[1] ?? '';
     await ctl.out('put', `--lease=${id}`, 'leased', 'v');
-    await watch.waitForOutput(/^PUT\nleased\nv\nDELETE\nleased\n\n$/, outputTimeoutMs);
+    await watch.match(/^PUT\nleased\nv\nDELETE\nleased\n\n$/, outputTimeoutMs);
     expect(await ctl.out('lease', 'timetolive', id)).toBe(lines(`lease ${id} already expired`));
   } finally {
-    await watch.stop();
+    await watch.end();
   }
 }
 

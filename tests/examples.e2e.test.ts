@@ -3,10 +3,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { hasPostgres, PostgresDatabase, ServeProcess } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PostgresDatabase } from '../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { ServeProcess } from './serve-process.ts';
 
 const folder = join(import.meta.dirname, '../examples');
 /** An example ends by itself within seconds; this is for a machine that has much else to do. */

@@ -1,8 +1,8 @@
 import { mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ServeProcess } from '@tenure/test-support';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runCommand } from './running-command.ts';
-import type { ServeProcess } from './serve-process.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
 
 const anyPort = ['--listen-client-urls', 'http://127.0.0.1:0'];

@@ -2,8 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ServeProcess } from '@tenure/test-support';
 import { type CommandResult, runCommand } from './running-command.ts';
-import { ServeProcess } from './serve-process.ts';
 
 /** Servers and folders that go when the test does. */
 export class ServeSandbox {

@@ -3,10 +3,10 @@ import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { ProgramEnd, ServeProcess } from '@tenure/test-support';
 import { afterAll, describe, expect, test } from 'vitest';
 import { StallMeter } from './cluster/stall-meter.ts';
 import { runCommand, RunningCommand } from './running-command.ts';
-import type { ServeEnd, ServeProcess } from './serve-process.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
 
 /** On a machine that has time for the server. */
@@ -225,7 +225,7 @@ describe.concurrent('the end', limits, () => {
   });
 });
 
-async function endInTime(server: ServeProcess, signal: NodeJS.Signals): Promise<ServeEnd> {
+async function endInTime(server: ServeProcess, signal: NodeJS.Signals): Promise<ProgramEnd> {
   const stalls = new StallMeter(() => [server.pid]);
   const beganMs = performance.now();
   const end = await server.end(signal);

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
-import { postgresVersion } from './servers/postgres-database.ts';
+import { postgresVersion } from '@tenure/test-support';
 
 /** What a reader needs to know of the machine to judge a number. */
 export interface Machine {

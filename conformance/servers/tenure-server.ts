@@ -1,11 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testedCommand } from '../../tests/harness/tested-command.ts';
-import { ServerProcess } from './server-process.ts';
+import { ServeProcess } from '@tenure/test-support';
 import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
-
-const startTimeoutMs = 30_000;
 
 /** The flags of `tenure serve` for what a case asks. */
 export function optionFlags(options: ServerOptions): string[] {
@@ -27,29 +24,22 @@ export async function startTenure(
   engine: 'memory' | 'file' = 'memory',
 ): Promise<RunningServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'conformance-tenure-'));
-  // Variables of the run of the tests are none of a server's.
-  const env = { PATH: process.env['PATH'] };
-  const child = new ServerProcess(
-    process.execPath,
-    [
-      testedCommand(),
-      'serve',
-      `--name=${memberName}`,
-      `--engine=${engine}`,
-      `--data-dir=${dataDir}`,
-      '--listen-client-urls=http://127.0.0.1:0',
-      `--advertise-client-urls=${advertisedClientUrl}`,
-      ...optionFlags(options),
-    ],
-    env,
-  );
+  const child = new ServeProcess([
+    'serve',
+    `--name=${memberName}`,
+    `--engine=${engine}`,
+    `--data-dir=${dataDir}`,
+    '--listen-client-urls=http://127.0.0.1:0',
+    `--advertise-client-urls=${advertisedClientUrl}`,
+    ...optionFlags(options),
+  ]);
   const stop = async (): Promise<void> => {
-    await child.stop();
+    await child.end();
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
-    const ready = await child.waitForOutput(/ready to serve client requests on http:\/\/([^\s,"]+)/, startTimeoutMs);
-    return { kind: 'tenure', address: ready[1] ?? '', name: memberName, advertisedClientUrl, pid: child.pid, stop };
+    const [url = ''] = await child.ready();
+    return { kind: 'tenure', address: new URL(url).host, name: memberName, advertisedClientUrl, pid: child.pid, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,7 +1,7 @@
+import { ServeProcess } from '@tenure/test-support';
 import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls, type ServiceCalls } from '../../conformance/client/service-calls.ts';
-import { ServeProcess } from '../serve-process.ts';
 
 export interface MemberOptions {
   readonly name: string;

@@ -1,7 +1,6 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';

@@ -1,11 +1,9 @@
+import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { toBinary, create } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { describe, expect, test, type TestContext } from 'vitest';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { frameMessage, RawClient } from '../../packages/server/src/grpc/transport/testing/raw-call.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';

@@ -1,5 +1,5 @@
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { AbandonedLeases } from './abandoned-leases.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';

@@ -1,6 +1,5 @@
+import { hasEtcd, startEtcdCluster } from '@tenure/test-support';
 import { expect, inject, test } from 'vitest';
-import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
-import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster } from './cluster.ts';
 

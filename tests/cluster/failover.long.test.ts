@@ -1,10 +1,9 @@
+import { hasPostgres, lastIndex, PostgresPair } from '@tenure/test-support';
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
-import { lastIndex, PostgresPair } from './postgres-pair.ts';
 
 const names = ['s1', 's2', 's3'];
 /** What the command ends with when the server had to stop. */

@@ -1,14 +1,13 @@
-import { freePort } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
+import { CuttingProxy, freePort } from '@tenure/test-support';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember, MemberOptions } from './cluster-member.ts';
 import type { TestedEngine } from './tested-engine.ts';
 
 interface Lines {
   /** Between this server and the engine. */
-  readonly engine: TcpProxy;
+  readonly engine: CuttingProxy;
   /** Between the other servers and this one. Clients of the tests do not go through it. */
-  readonly peers: TcpProxy;
+  readonly peers: CuttingProxy;
   readonly listen: string;
 }
 
@@ -43,7 +42,7 @@ export class FaultyCluster {
     const lines = new Map<string, Lines>();
     for (const name of ['s1', 's2', 's3']) {
       const port = await freePort();
-      const [toEngine, peers] = await Promise.all([TcpProxy.before(engine.port), TcpProxy.before(port)]);
+      const [toEngine, peers] = await Promise.all([CuttingProxy.before(engine.port), CuttingProxy.before(port)]);
       lines.set(name, { engine: toEngine, peers, listen: `127.0.0.1:${port}` });
     }
     const options = [...lines].map(([name, line]) => optionsOf(engine, name, line, common));
@@ -56,12 +55,12 @@ export class FaultyCluster {
   }
 
   /** The way of a server to the engine. */
-  engineOf({ name }: ClusterMember): TcpProxy {
+  engineOf({ name }: ClusterMember): CuttingProxy {
     return this.#linesOf(name).engine;
   }
 
   /** The way of the other servers to this one. */
-  peersOf({ name }: ClusterMember): TcpProxy {
+  peersOf({ name }: ClusterMember): CuttingProxy {
     return this.#linesOf(name).peers;
   }
 

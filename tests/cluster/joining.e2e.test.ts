@@ -1,6 +1,5 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 

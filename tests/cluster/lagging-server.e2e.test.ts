@@ -1,10 +1,9 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, describe, expect, test } from 'vitest';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
 import { openSharedEngine } from '../../packages/server/src/engines/shared-engine.ts';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { checkAfterwards } from './afterwards.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';

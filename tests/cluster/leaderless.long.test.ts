@@ -1,9 +1,6 @@
+import { hasEtcd, hasPostgres, PostgresCluster, startEtcdCluster } from '@tenure/test-support';
 import { describe, expect, test } from 'vitest';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
-import { startEtcdCluster } from '../../packages/server/src/engines/etcd/testing/etcd-cluster.ts';
-import { hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { LeaderlessCalls } from './leaderless-calls.ts';

@@ -1,6 +1,5 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { refusalOf } from '../../conformance/client/refusal.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterEach, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 

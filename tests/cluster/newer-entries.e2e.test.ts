@@ -1,10 +1,9 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import type { Command } from '@tenure/core';
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { openSharedEngine } from '../../packages/server/src/engines/shared-engine.ts';
 import { encodeCommand } from '../../packages/server/src/replica/command-codec.ts';
 import { encodeEntry } from '../../packages/server/src/replica/entry-codec.ts';

@@ -1,6 +1,5 @@
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { expect, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { FaultyCluster } from './faulty-cluster.ts';

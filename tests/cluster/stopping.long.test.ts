@@ -1,8 +1,5 @@
+import { CuttingProxy, hasPostgres, PostgresCluster, ServeProcess } from '@tenure/test-support';
 import { expect, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
-import { ServeProcess } from '../serve-process.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { StallMeter } from './stall-meter.ts';
@@ -14,7 +11,7 @@ const patienceMs = 120_000;
 
 interface Outage {
   readonly what: string;
-  readonly begin: (engine: TestedEngine, line: TcpProxy) => Promise<void> | void;
+  readonly begin: (engine: TestedEngine, line: CuttingProxy) => Promise<void> | void;
 }
 
 /** What may become of an engine: each once. A silent one is told by nobody. */
@@ -44,7 +41,7 @@ for (const { kind, isThere, start } of testedEngines) {
     .concurrent(`a server whose ${kind} ${what} ends on SIGTERM all the same`, async ({ onTestFinished }) => {
       const engine = await start();
       onTestFinished(() => engine.dispose());
-      const line = await TcpProxy.before(engine.port);
+      const line = await CuttingProxy.before(engine.port);
       onTestFinished(() => line.close());
       const url = engine.urlAt(line.port);
       const cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: url })));
@@ -68,7 +65,7 @@ test
     async ({ onTestFinished }) => {
       const database = await PostgresCluster.create();
       onTestFinished(() => database.dispose());
-      const line = await TcpProxy.before(database.port);
+      const line = await CuttingProxy.before(database.port);
       onTestFinished(() => line.close());
       const looksForSnapshot = line.loseAnswerTo('chunk_rows, digest FROM');
       const engine = `postgres://postgres@127.0.0.1:${line.port}/postgres`;

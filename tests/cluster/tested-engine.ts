@@ -1,6 +1,4 @@
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
 
 /** A real engine of one machine, which keeps the log of the servers under test. */
 export interface TestedEngine {

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd, ServeProcess } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
 import { type CommandResult, runCommand } from '../running-command.ts';
-import { ServeProcess } from '../serve-process.ts';
 
 describe.skipIf(!hasEtcd())('the command against an etcd behind TLS', { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-access-'));

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { ServeProcess } from '@tenure/test-support';
 import { createLeaseManager } from 'tenure';
 import { etcdBackend } from 'tenure/etcd';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { etcdServerKinds } from '../library/etcd-servers.ts';
 import type { EtcdServer, EtcdServerKind } from '../library/etcd-servers.ts';
 import { runCommand } from '../running-command.ts';
-import { ServeProcess } from '../serve-process.ts';
 
 const timeoutMs = 90_000;
 

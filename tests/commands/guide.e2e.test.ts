@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { ChildProgram } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { startTenure } from '../../conformance/servers/tenure-server.ts';
 
@@ -22,7 +21,7 @@ until_it_speaks() {
 }`;
 
 /** The examples as one script. With job control a background process reacts to SIGINT. */
-function script(): string {
+function scriptOfGuide(): string {
   const blocks = [...guide.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   const lines = blocks.join('').split('\n');
   const endless = /^(tenure .*?)(&?)\s+# until stopped.*$/;
@@ -38,9 +37,8 @@ test('every example of the guide to the commands works, in its order', { timeout
     symlinkSync(command, join(folder, 'bin/tenure'));
     const path = [join(folder, 'bin'), process.env['PATH']].join(delimiter);
     const env = { ...process.env, PATH: path, TENURE_ENDPOINTS: server.address };
-    const child = spawn('bash', ['-c', script()], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const ended = new Promise((resolve) => child.on('close', resolve));
-    const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    const script = new ChildProgram({ program: 'bash', args: ['-c', scriptOfGuide()], cwd: folder, env });
+    const { code, out, err } = await script.ended;
     assert.equal(code, 0, `${out}\n${err}`);
     expect(out).toContain('nightly is led by 10.0.0.7:8080');
     expect(out).toContain('SUCCESS');

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ServeProcess } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { StallMeter } from '../cluster/stall-meter.ts';
 import { etcdServerKinds } from '../library/etcd-servers.ts';
 import type { EtcdServer, EtcdServerKind } from '../library/etcd-servers.ts';
 import { runCommand } from '../running-command.ts';
-import { ServeProcess } from '../serve-process.ts';
 
 /** Long enough for a machine that is busy with other tests. */
 const timeoutMs = 90_000;

@@ -1,11 +1,10 @@
+import { SeededRandom, ServeProcess } from '@tenure/test-support';
 import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
 import { StallMeter } from '../cluster/stall-meter.ts';
-import { ServeProcess } from '../serve-process.ts';
 import { EventLog } from './event-log.ts';
 import { KeptLease } from './kept-lease.ts';
-import { SeededRandom } from '@tenure/test-support';
 import { Writer } from './writer.ts';
 
 export interface CrashRunOptions {

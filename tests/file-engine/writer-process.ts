@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { endWithUs } from '@tenure/test-support';
 import { logStart } from '../../packages/server/src/engines/chain-hash.ts';
 import { openFileEngine } from '../../packages/server/src/engines/file/file-engine.ts';
 import { readBehind, readSnapshot } from '../../packages/server/src/engines/testing/engine-case.ts';
@@ -50,7 +51,7 @@ export class WriterProcess {
     const command = traced.length === 0 ? node : [...strace, ...node];
     // strace counts the calls of each thread by itself, so there is one alone that makes them.
     const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
-    this.process = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env });
+    this.process = endWithUs(spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env }));
     this.process.stdout!.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
       this.#wake();

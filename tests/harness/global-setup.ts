@@ -1,9 +1,9 @@
+import { testDatabasesVariable } from '@tenure/test-support';
 import type { TestProject } from 'vitest/node';
-import { testDatabasesVariable } from '../../packages/server/src/engines/postgres/testing/postgres-data.ts';
+import { bundleCommand } from './bundled-command.ts';
 import { effortOf } from './effort.ts';
 import { seedOf } from './seed.ts';
 import { TestDatabases } from './test-databases.ts';
-import { bundleCommand } from './tested-command.ts';
 
 /** Runs once for each project, in the main process, before its tests; what it returns runs behind the last of them. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {

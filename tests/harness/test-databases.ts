@@ -3,9 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { initializeData } from '../../packages/server/src/engines/postgres/testing/postgres-data.ts';
-import { postgresFolder } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
+import { initializeTestData, PostgresCluster, postgresUser } from '@tenure/test-support';
 
 const sharedSettings = { max_connections: '400', shared_buffers: '64MB' };
 
@@ -53,7 +51,7 @@ export class TestDatabases {
 }
 
 async function makeTemplate(): Promise<string> {
-  const folder = postgresFolder();
-  await initializeData(join(folder, 'data'));
+  const folder = postgresUser.folder();
+  await initializeTestData(join(folder, 'data'));
   return folder;
 }

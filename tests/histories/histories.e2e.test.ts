@@ -1,11 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasPostgres, PostgresDatabase, SeededRandom } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { SeededRandom } from '@tenure/test-support';
 import { HistoryRun } from './history-run.ts';
 import { checkLeases } from './lease-check.ts';
 import { moveLead } from './move-lead.ts';

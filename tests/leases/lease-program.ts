@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { endWithUs } from '@tenure/test-support';
 
 export interface ProgramEnd {
   readonly lines: readonly string[];
@@ -10,20 +11,15 @@ export interface ProgramEnd {
   readonly signal: string | null;
 }
 
-/** Children still alive: none may outlive the test process, however that ends. */
-const alive = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of alive) child.kill('SIGKILL');
-});
-
 /** Runs a program to its end. `onLine` is told each line that it prints. */
 export async function runProgram(
   program: URL,
   args: readonly string[],
   onLine: (line: string, child: ChildProcess) => void = () => {},
 ): Promise<ProgramEnd> {
-  const child = spawn(process.execPath, [fileURLToPath(program), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  alive.add(child);
+  const child = endWithUs(
+    spawn(process.execPath, [fileURLToPath(program), ...args], { stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
   const lines: string[] = [];
   let rest = '';
   let errors = '';
@@ -37,6 +33,5 @@ export async function runProgram(
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
-  alive.delete(child);
   return { lines, errors, code, signal };
 }

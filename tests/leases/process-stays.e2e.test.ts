@@ -2,13 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasMariadb, hasPostgres, MariadbServer, PostgresDatabase, startDynalite } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { startDynalite } from '../../packages/client/src/dynamodb/testing/dynalite-server.ts';
-import { hasProgram } from '../library/database-programs.ts';
 import { etcdServerKinds } from '../library/etcd-servers.ts';
-import { mariadb, MariadbServer } from '../library/mariadb-server.ts';
 import { runProgram } from './lease-program.ts';
 
 const program = new URL('active-program.mjs', import.meta.url);
@@ -45,7 +41,7 @@ const places: Readonly<Record<string, { readonly isThere: boolean; readonly open
     },
   },
   MariaDB: {
-    isThere: hasProgram(mariadb, 'mariadb-server'),
+    isThere: hasMariadb(),
     open: async () => {
       const server = await MariadbServer.start();
       await server.query('CREATE DATABASE stays');
@@ -56,8 +52,8 @@ const places: Readonly<Record<string, { readonly isThere: boolean; readonly open
   DynamoDB: {
     isThere: true,
     open: async () => {
-      const { address, stop } = await startDynalite();
-      return { spec: { kind: 'dynamodb', address }, dispose: stop };
+      const { port, stop } = await startDynalite();
+      return { spec: { kind: 'dynamodb', address: `127.0.0.1:${port}` }, dispose: stop };
     },
   },
   "Tenure's server": {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { createLeaseManager, UsageError } from 'tenure';
 import type { ReleaseSignal } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { runProgram } from './lease-program.ts';
 import type { ProgramEnd } from './lease-program.ts';
 

@@ -2,18 +2,14 @@ import Database from 'libsql';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasMariadb, hasPgbouncer, hasPostgres, MariadbServer, PgBouncer, startDynalite } from '@tenure/test-support';
 import { dynamodbBackend } from 'tenure/dynamodb';
 import { sqliteBackend } from 'tenure/sqlite';
 import { backendConformance } from 'tenure/testing';
 import type { ConformanceStore } from 'tenure/testing';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
-import { startDynalite } from '../../packages/client/src/dynamodb/testing/dynalite-server.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { hasProgram } from './database-programs.ts';
 import { describeEtcdContract } from './etcd-contract.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 import { makeMysqlStore } from './mysql-stores.ts';
-import { PgBouncer, pgbouncer } from './pg-bouncer.ts';
 import { PostgresStores } from './postgres-stores.ts';
 
 /** The contract with the settings that the backends' own tests leave out, and in full where they have few rounds. */
@@ -42,7 +38,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
     backendConformance(() => stores.make({ poolOptions: '-c default_transaction_isolation=serializable' }), options);
   });
 
-  describe.skipIf(!hasProgram(pgbouncer, 'pgbouncer'))('behind a proxy that pools transactions', () => {
+  describe.skipIf(!hasPgbouncer())('behind a proxy that pools transactions', () => {
     let bouncer: PgBouncer;
     beforeAll(async () => {
       // A proxy passes no settings of the session on, so this one is the user's.
@@ -56,7 +52,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
   });
 });
 
-describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB', () => {
+describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
   let server: MariadbServer;
   beforeAll(async () => {
     server = await MariadbServer.start();

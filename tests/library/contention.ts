@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { endWithUs } from '@tenure/test-support';
 import { StallMeter } from '../cluster/stall-meter.ts';
 
 const program = fileURLToPath(new URL('contender.mjs', import.meta.url));
@@ -47,11 +48,7 @@ export interface ContenderOptions {
   readonly seed: number;
 }
 
-/** Children still alive: none may outlive the test process, however that ends. */
-const alive = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of alive) child.kill('SIGKILL');
-});
+const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 export const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
@@ -65,9 +62,8 @@ export class Contention {
 
   /** Resolves when it is ready to contend. */
   async start(options: ContenderOptions): Promise<void> {
-    const child = fork(program, [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    alive.add(child);
-    child.once('exit', () => alive.delete(child));
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
+    const child = endWithUs(fork(program, [JSON.stringify(options)], { stdio: [...stdio] }));
     this.#children.set(options.holder, child);
     const ready = new Promise<void>((resolve) => {
       child.on('message', (report: Report) => {
@@ -114,7 +110,7 @@ export class Contention {
 
   /** No further turns after the one that each is in. */
   enough(): void {
-    for (const child of this.#children.values()) if (alive.has(child)) child.send('enough');
+    for (const child of this.#children.values()) if (isAlive(child)) child.send('enough');
   }
 
   async kill(holder: string): Promise<void> {
@@ -126,18 +122,18 @@ export class Contention {
       holding.how = 'killed';
       holding.untilMs = atMs;
     }
-    if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    if (child !== undefined && isAlive(child)) await once(child, 'exit');
   }
 
   /** Each has had its turns and has ended. */
   async finished(): Promise<void> {
-    await this.until('all have ended', () => [...this.#children.values()].every((child) => !alive.has(child)));
+    await this.until('all have ended', () => [...this.#children.values()].every((child) => !isAlive(child)));
   }
 
   async dispose(): Promise<void> {
     this.#meter.stop();
     for (const [holder, child] of this.#children) {
-      if (!alive.has(child)) continue;
+      if (!isAlive(child)) continue;
       child.kill('SIGCONT');
       await this.kill(holder);
     }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { createLeaseManager } from 'tenure';
 import { EtcdClient, etcdBackend } from 'tenure/etcd';
 import { describe, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
 
 const timeoutMs = 2000;

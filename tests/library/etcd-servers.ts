@@ -1,8 +1,7 @@
-import { hasEtcd, EtcdProcess } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ServeProcess } from '../serve-process.ts';
+import { EtcdProcess, hasEtcd, ServeProcess } from '@tenure/test-support';
 
 /** A real server that speaks etcd v3, which can be killed and started again with what it kept, on its port. */
 export interface EtcdServer {

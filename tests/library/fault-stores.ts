@@ -1,21 +1,15 @@
-import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import dynalite from 'dynalite';
 import Database from 'libsql';
 import mysql from 'mysql2/promise';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasMariadb, hasPostgres, MariadbServer, PostgresCluster, startDynalite } from '@tenure/test-support';
 import pg from 'pg';
 import { dynamodbBackend } from 'tenure/dynamodb';
 import { mysqlBackend } from 'tenure/mysql';
 import { postgresBackend } from 'tenure/postgres';
 import { sqliteBackend } from 'tenure/sqlite';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { hasProgram } from './database-programs.ts';
 import { etcdServerKinds } from './etcd-servers.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 
 /** Where processes keep leases, and what can be done to it. */
 export interface FaultStore {
@@ -78,7 +72,7 @@ export const faultStoreKinds: readonly FaultStoreKind[] = [
   })),
   {
     name: 'MariaDB',
-    isThere: () => hasProgram(mariadb, 'mariadb-server'),
+    isThere: hasMariadb,
     handOverMs: 600,
     slackMs: 0,
     keepsItsData: true,
@@ -153,19 +147,7 @@ async function startSqlite(): Promise<FaultStore> {
 }
 
 async function startDynamo(): Promise<FaultStore> {
-  const server = dynalite({ createTableMs: 0 });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
-  const client = new DynamoDB({ endpoint: `http://${atPort(port)}`, region: 'local', credentials });
+  const { client, port, stop } = await startDynalite();
   await dynamodbBackend({ client, table: 'leases' }).migrate();
-  client.destroy();
-  return {
-    port,
-    backend: (at) => ({ kind: 'dynamodb', address: atPort(at) }),
-    dispose: async () => {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+  return { port, backend: (at) => ({ kind: 'dynamodb', address: atPort(at) }), dispose: stop };
 }

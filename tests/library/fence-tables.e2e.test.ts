@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { hasMariadb, hasPostgres, MariadbServer, PostgresDatabase } from '@tenure/test-support';
 import Database from 'libsql';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
@@ -8,10 +9,6 @@ import type { SqlDialect } from 'tenure/guard';
 import { guardConformance } from 'tenure/testing';
 import type { ConformanceGuard } from 'tenure/testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { hasProgram } from './database-programs.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 
 const framework = { framework: { describe, test, afterAll } };
 /** As version 0.1.0 made it in every database. */
@@ -108,7 +105,7 @@ describe.skipIf(!hasPostgres())('a table of tokens in PostgreSQL', () => {
   });
 });
 
-describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('a table of tokens in MariaDB', () => {
+describe.skipIf(!hasMariadb())('a table of tokens in MariaDB', () => {
   let server: MariadbServer;
   let pool: mysql.Pool;
   beforeAll(async () => {

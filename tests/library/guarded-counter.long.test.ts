@@ -3,11 +3,10 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import pg from 'pg';
 import { postgresBackend } from 'tenure/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, inject, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 
 const program = fileURLToPath(new URL('counter.mjs', import.meta.url));
 const ttlMs = 2000;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import pg from 'pg';
 import { createLeaseManager, LeaseLostError } from 'tenure';
 import type { Hold } from 'tenure';
@@ -6,8 +7,6 @@ import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
 import { fenceClause, fenceStatements, migrateFences, requireGuarded } from 'tenure/guard';
 import { memoryBackend } from 'tenure/memory';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { etcdServerKinds } from './etcd-servers.ts';
 
 /** Two holds of one lease, the first of which was taken away while its holder was paused. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { CuttingProxy } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
-import { TcpProxy } from '../../packages/server/src/engines/postgres/testing/tcp-proxy.ts';
 import { Contention, nowMs } from './contention.ts';
 import type { ContenderOptions } from './contention.ts';
 import { faultStoreKinds } from './fault-stores.ts';
@@ -93,7 +93,7 @@ describe.each(kinds)('processes that hold a lease in $name', (kind) => {
   const waysToFail = kind.hasNetwork ? (['cut', 'silent'] as const) : [];
   test.concurrent.each(waysToFail)('one whose network is %s lets go before the next one begins', (how) =>
     withProcesses(async (contention, contend) => {
-      const proxy = await TcpProxy.before(store.port);
+      const proxy = await CuttingProxy.before(store.port);
       try {
         await contend(1, { port: proxy.port, holder: 'far' });
         const far = await contention.holder();

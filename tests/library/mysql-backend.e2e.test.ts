@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { hasMariadb, MariadbServer } from '@tenure/test-support';
 import callbackMysql from 'mysql2';
 import mysql from 'mysql2/promise';
 import { BackendError, UsageError } from 'tenure';
@@ -10,8 +11,6 @@ import type { MysqlBackend } from 'tenure/mysql';
 import { backendConformance } from 'tenure/testing';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { lineSchemaScript } from '../../packages/client/src/mysql/line-schema.ts';
-import { hasProgram } from './database-programs.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 import { makeMysqlStore } from './mysql-stores.ts';
 
 const signal = new AbortController().signal;
@@ -20,7 +19,7 @@ const claim = (name: string): Claim => {
   return { name, id: 'id', holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '' };
 };
 
-describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('mysqlBackend on MariaDB', () => {
+describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
   let server: MariadbServer;
 
   beforeAll(async () => {

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
+import { hasMariadb, MariadbServer } from '@tenure/test-support';
 import mysql from 'mysql2/promise';
 import type { Claim } from 'tenure';
 import { mysqlBackend } from 'tenure/mysql';
 import type { MysqlBackend } from 'tenure/mysql';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { hasProgram } from './database-programs.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 
 const signal = new AbortController().signal;
 const shortTtlMs = 200;
@@ -15,7 +14,7 @@ const claim = (name: string, ttlMs: number): Claim => {
 };
 
 /** Two statements that meet at one row, held in the order that a race brings about once in a million calls. */
-describe.skipIf(!hasProgram(mariadb, 'mariadb-server'))('statements that meet at a row of MariaDB', () => {
+describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () => {
   let server: MariadbServer;
   let pool: mysql.Pool;
   let backend: MysqlBackend;

@@ -1,8 +1,7 @@
+import { CuttingProxy, type MariadbServer } from '@tenure/test-support';
 import mysql from 'mysql2/promise';
 import { mysqlBackend } from 'tenure/mysql';
 import type { ConformanceStore } from 'tenure/testing';
-import { DatabaseProxy } from './database-proxy.ts';
-import type { MariadbServer } from './mariadb-server.ts';
 
 let databases = 0;
 
@@ -11,7 +10,7 @@ export async function makeMysqlStore(
   server: MariadbServer,
   sessionSettings: readonly string[] = [],
 ): Promise<ConformanceStore> {
-  const proxy = await DatabaseProxy.before(server.port);
+  const proxy = await CuttingProxy.before(server.port);
   const database = `store_${(databases += 1)}`;
   await server.query(`CREATE DATABASE ${database} CHARACTER SET latin1`);
   const pools: mysql.Pool[] = [];

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { hasPostgres, type PostgresCluster } from '@tenure/test-support';
 import { Client, Pool } from 'pg';
 import { BackendError, UsageError } from 'tenure';
 import type { BackendErrorCode, Claim } from 'tenure';
@@ -11,8 +12,6 @@ import type { PostgresBackend, PostgresBackendOptions } from 'tenure/postgres';
 import { backendConformance } from 'tenure/testing';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { lineSchemaSql, migrationLockSql } from '../../packages/client/src/postgres/line-schema.ts';
-import type { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { makePool, PostgresStores } from './postgres-stores.ts';
 
 const signal = new AbortController().signal;

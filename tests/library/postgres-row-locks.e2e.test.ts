@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { Client, Pool } from 'pg';
 import { createLeaseManager } from 'tenure';
 import type { Claim } from 'tenure';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend } from 'tenure/postgres';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 
 const signal = new AbortController().signal;
 const shortTtlMs = 200;

@@ -1,10 +1,8 @@
+import { CuttingProxy, PostgresCluster, postgresUser } from '@tenure/test-support';
 import { Client, Pool } from 'pg';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend } from 'tenure/postgres';
 import type { ConformanceStore } from 'tenure/testing';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { postgresUser } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { DatabaseProxy } from './database-proxy.ts';
 
 /** What each store has: three backends with a pool each, two stores, and what the tests open besides. */
 const maxConnections = 80;
@@ -30,7 +28,7 @@ export class PostgresStores {
     return new PostgresStores(await PostgresCluster.create({ max_connections: `${maxConnections}` }));
   }
 
-  url(port = this.cluster.port, as = postgresUser): string {
+  url(port = this.cluster.port, as = postgresUser.name): string {
     const url = new URL(this.cluster.url('postgres', as));
     url.port = `${port}`;
     return url.href;
@@ -38,7 +36,7 @@ export class PostgresStores {
 
   /** Tables of their own behind a network of their own; every backend has a pool, as every process has. */
   async make({ poolOptions = '', listens = false, port = this.cluster.port }: PostgresStoreOptions = {}) {
-    const proxy = await DatabaseProxy.before(port);
+    const proxy = await CuttingProxy.before(port);
     const url = this.url(proxy.port);
     const schema = `Store "${(this.#schemas += 1)}"`;
     const pools: Pool[] = [];

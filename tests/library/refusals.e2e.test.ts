@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd, hasMariadb, hasPostgres, MariadbServer, PostgresDatabase } from '@tenure/test-support';
 import Database from 'libsql';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
@@ -13,12 +14,7 @@ import { mysqlBackend } from 'tenure/mysql';
 import { postgresBackend } from 'tenure/postgres';
 import { sqliteBackend } from 'tenure/sqlite';
 import { describe, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresDatabase } from '../../packages/server/src/engines/postgres/testing/postgres-database.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { hasProgram } from './database-programs.ts';
 import { etcdServerKinds } from './etcd-servers.ts';
-import { mariadb, MariadbServer } from './mariadb-server.ts';
 
 /** All others say for certain that nothing was done. */
 const unsure: readonly EtcdErrorCode[] = ['ambiguous', 'unreachable'];
@@ -204,7 +200,7 @@ test.skipIf(!hasPostgres())('what PostgreSQL refuses was not done', async () => 
   }
 });
 
-test.skipIf(!hasProgram(mariadb, 'mariadb-server'))('what MariaDB refuses was not done', async () => {
+test.skipIf(!hasMariadb())('what MariaDB refuses was not done', async () => {
   const server = await MariadbServer.start();
   await server.query('CREATE DATABASE refusals');
   const pool = mysql.createPool(server.options('refusals'));

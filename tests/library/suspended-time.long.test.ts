@@ -3,11 +3,10 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { postgresBackend } from 'tenure/postgres';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { hasFaketime, SteppableClock } from '../cluster/steppable-clock.ts';
 
 const program = fileURLToPath(new URL('suspended-holder.mjs', import.meta.url));

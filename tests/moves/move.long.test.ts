@@ -1,10 +1,8 @@
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KeepAliveStream } from '../../conformance/client/keep-alive-stream.ts';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster, eventually } from '../cluster/cluster.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { runCommand } from '../running-command.ts';

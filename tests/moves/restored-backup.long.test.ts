@@ -1,10 +1,8 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { EtcdProcess, hasEtcd } from '../../packages/server/src/engines/etcd/testing/etcd-process.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { ClusterMember } from '../cluster/cluster-member.ts';
 import { runCommand } from '../running-command.ts';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ServeProcess } from '@tenure/test-support';
 import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
-import { ServeProcess } from '../serve-process.ts';
 
 /** What SIGUSR2 makes the server do: give back all garbage, or keep its event loop busy for SPIN_MS. */
 export type Hook = 'collect-garbage' | 'spin';

@@ -1,14 +1,11 @@
+import { hasPgbouncer, hasPostgres, PgBouncer, type PoolMode, PostgresCluster } from '@tenure/test-support';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { logStart } from '../../packages/server/src/engines/chain-hash.ts';
 import { OpenedEngines } from '../../packages/server/src/engines/postgres/testing/opened-engines.ts';
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { hasPostgres } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
 import { entry, readBehind } from '../../packages/server/src/engines/testing/engine-case.ts';
-import { hasProgram } from '../library/database-programs.ts';
-import { PgBouncer, pgbouncer, type PoolMode } from '../library/pg-bouncer.ts';
 
-const canRun = hasPostgres() && hasProgram(pgbouncer, 'pgbouncer');
+const canRun = hasPostgres() && hasPgbouncer();
 
 describe.skipIf(!canRun)('the engine postgres behind a pooler', () => {
   let cluster: PostgresCluster;

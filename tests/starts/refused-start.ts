@@ -1,5 +1,5 @@
+import { ServeProcess } from '@tenure/test-support';
 import { expect } from 'vitest';
-import { ServeProcess } from '../serve-process.ts';
 
 /** A start that goes wrong may wait for a database; it must not do so for ever. */
 const patienceMs = 60_000;

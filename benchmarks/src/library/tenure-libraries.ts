@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort, MariadbServer, PostgresCluster } from '@tenure/test-support';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import Libsql from 'libsql';
 import mysql from 'mysql2/promise';
@@ -14,12 +15,9 @@ import { memoryBackend } from 'tenure/memory';
 import { mysqlBackend } from 'tenure/mysql';
 import { postgresBackend } from 'tenure/postgres';
 import { sqliteBackend } from 'tenure/sqlite';
-import { freePorts } from '../servers/free-ports.ts';
-import { MariadbDatabase } from '../servers/mariadb-database.ts';
 import { MeasuredServer } from '../servers/measured-server.ts';
-import { PostgresDatabase } from '../servers/postgres-database.ts';
 import { etcdKind, tenureKind } from '../servers/server-kinds.ts';
-import { ServerProcess } from '../servers/server-process.ts';
+import { MeasuredProcess } from '../servers/measured-process.ts';
 import { CallCounter } from './call-counter.ts';
 import type { Locker, LockLibrary, LockStore } from './lock-library.ts';
 
@@ -108,8 +106,8 @@ async function startSqlite(): Promise<Started> {
 }
 
 async function startPostgres(listens: boolean): Promise<Started> {
-  const database = await PostgresDatabase.start();
-  const connectionString = database.url;
+  const database = await PostgresCluster.createWithDefaults();
+  const connectionString = database.url();
   return {
     open: async (counter) => {
       const pool = new pg.Pool({ connectionString });
@@ -121,15 +119,19 @@ async function startPostgres(listens: boolean): Promise<Started> {
       await backend.migrate();
       return { backend, end: () => pool.end() };
     },
-    stop: () => database.stop(),
+    stop: () => database.dispose(),
   };
 }
 
+/** What the driver takes when it is told nothing. */
+const mysqlConnections = 10;
+
 async function startMysql(): Promise<Started> {
-  const database = await MariadbDatabase.start();
+  const database = await MariadbServer.startWithDefaults();
+  await database.query('CREATE DATABASE bench');
   return {
     open: async (counter) => {
-      const pool = mysql.createPool(database.options);
+      const pool = mysql.createPool({ ...database.options('bench'), connectionLimit: mysqlConnections });
       pool.pool.on('connection', (connection) => counter.watch(connection, ['query', 'execute']));
       const backend = mysqlBackend({ pool });
       await backend.migrate();
@@ -154,13 +156,13 @@ async function startEtcd(kind: typeof etcdKind): Promise<Started> {
 
 /** The emulator runs in a process of its own, and keeps its tables in memory. */
 async function startDynamo(): Promise<Started> {
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const program = createRequire(import.meta.url).resolve('dynalite/cli.js');
   const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
   const options = { endpoint: `http://127.0.0.1:${port}`, region: 'local', credentials };
   const connect = (): DynamoDB => new DynamoDB(options);
   const command = { program: process.execPath, args: [program, '--port', `${port}`, '--createTableMs', '0'] };
-  const server = await ServerProcess.start('dynalite', command, async () => {
+  const server = await MeasuredProcess.start(command, async () => {
     const client = connect();
     await client.listTables({});
     client.destroy();
@@ -175,7 +177,7 @@ async function startDynamo(): Promise<Started> {
       counter.watch(client, ['send']);
       return { backend: dynamodbBackend({ client, table: 'leases' }), end: async () => client.destroy() };
     },
-    stop: () => server.stop(),
+    stop: async () => void (await server.end()),
   };
 }
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { freePorts } from './free-ports.ts';
+import { freePorts, PostgresCluster } from '@tenure/test-support';
 import { MeasuredCluster } from './measured-cluster.ts';
 import type { ClusterKind, ClusterPlan } from './measured-cluster.ts';
-import { PostgresDatabase } from './postgres-database.ts';
+import { cpuMsOf } from './measured-process.ts';
 import { etcdArguments, tenureCommand } from './server-kinds.ts';
 
 const names = ['one', 'two', 'three'] as const;
@@ -34,8 +34,9 @@ export function tenureOnPostgresKind(profileDir?: string): ClusterKind {
   return {
     name: 'Tenure',
     plan: async () => {
-      const database = await PostgresDatabase.start();
-      return planOf(database.url, [database], profileDir);
+      const database = await PostgresCluster.createWithDefaults();
+      const below = { cpuMs: () => cpuMsOf(database.pid), stop: () => database.dispose() };
+      return planOf(database.url(), [below], profileDir);
     },
   };
 }

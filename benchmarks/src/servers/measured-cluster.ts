@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Command } from '@tenure/test-support';
 import { methods, statusOf } from '../wire/etcd-messages.ts';
 import { GrpcConnection } from '../wire/grpc-connection.ts';
 import { answers } from './answers.ts';
-import { ServerProcess } from './server-process.ts';
-import type { Command } from './server-process.ts';
+import { MeasuredProcess } from './measured-process.ts';
 
 const agreeTimeoutMs = 60_000;
 const retryMs = 10;
@@ -36,7 +36,7 @@ export class MeasuredCluster {
   readonly kind: ClusterKind;
   readonly #folder: string;
   #plan: ClusterPlan = { members: [], below: [] };
-  #processes: (ServerProcess | undefined)[] = [];
+  #processes: (MeasuredProcess | undefined)[] = [];
 
   private constructor(kind: ClusterKind) {
     this.kind = kind;
@@ -79,12 +79,12 @@ export class MeasuredCluster {
     const member = this.#plan.members[at];
     if (member === undefined) throw new Error(`there is no member ${at}`);
     const { address, command } = member;
-    this.#processes[at] = await ServerProcess.start(this.kind.name, command, () => answers(address));
+    this.#processes[at] = await MeasuredProcess.start(command, () => answers(address));
   }
 
   /** Kills a member with SIGKILL. */
   async kill(at: number): Promise<void> {
-    await this.#processes[at]?.stop('SIGKILL');
+    await this.#processes[at]?.end('SIGKILL');
   }
 
   cpu(): ClusterCpu {
@@ -94,7 +94,7 @@ export class MeasuredCluster {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#processes.map((each) => each?.stop() ?? Promise.resolve()));
+    await Promise.all(this.#processes.map(async (each) => each?.end()));
     for (const each of this.#plan.below) await each.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }

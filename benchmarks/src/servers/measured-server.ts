@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Command, freePorts } from '@tenure/test-support';
 import { answers } from './answers.ts';
-import { freePorts } from './free-ports.ts';
-import { ServerProcess } from './server-process.ts';
-import type { Command } from './server-process.ts';
+import { MeasuredProcess } from './measured-process.ts';
 
 /** How to start one of the servers that are compared. */
 export interface ServerKind {
@@ -17,7 +16,7 @@ export interface ServerKind {
 export class MeasuredServer {
   readonly kind: ServerKind;
   readonly #dataDir: string;
-  #process: ServerProcess | undefined;
+  #process: MeasuredProcess | undefined;
   #address = '';
 
   private constructor(kind: ServerKind) {
@@ -48,14 +47,14 @@ export class MeasuredServer {
 
   /** Ends the process in order, starts it on the same folder, and returns the time until it answered a read again. */
   async restart(): Promise<number> {
-    await this.#process?.stop();
+    await this.#process?.end();
     const startedMs = performance.now();
     await this.#launch();
     return performance.now() - startedMs;
   }
 
   async close(): Promise<void> {
-    await this.#process?.stop();
+    await this.#process?.end();
     rmSync(this.#dataDir, { recursive: true, force: true });
   }
 
@@ -63,6 +62,6 @@ export class MeasuredServer {
     const [clientPort = 0, peerPort = 0] = await freePorts(2);
     this.#address = `127.0.0.1:${clientPort}`;
     const command = this.kind.command(this.#dataDir, clientPort, peerPort);
-    this.#process = await ServerProcess.start(this.kind.name, command, () => answers(this.#address));
+    this.#process = await MeasuredProcess.start(command, () => answers(this.#address));
   }
 }

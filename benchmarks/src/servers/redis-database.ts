@@ -1,17 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '@tenure/test-support';
 import { Redis } from 'ioredis';
-import { freePorts } from './free-ports.ts';
-import { ServerProcess } from './server-process.ts';
+import { MeasuredProcess } from './measured-process.ts';
 
 /** A Redis with its defaults, which writes nothing to the disk before it answers. */
 export class RedisDatabase {
   readonly port: number;
   readonly #folder: string;
-  readonly #process: ServerProcess;
+  readonly #process: MeasuredProcess;
 
-  private constructor(port: number, folder: string, process: ServerProcess) {
+  private constructor(port: number, folder: string, process: MeasuredProcess) {
     this.port = port;
     this.#folder = folder;
     this.#process = process;
@@ -20,10 +20,10 @@ export class RedisDatabase {
   static async start(): Promise<RedisDatabase> {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-bench-redis-'));
     try {
-      const [port = 0] = await freePorts(1);
+      const port = await freePort();
       const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
       const command = { program: 'redis-server', args };
-      return new RedisDatabase(port, folder, await ServerProcess.start('Redis', command, () => accepts(port)));
+      return new RedisDatabase(port, folder, await MeasuredProcess.start(command, () => accepts(port)));
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
@@ -31,7 +31,7 @@ export class RedisDatabase {
   }
 
   async stop(): Promise<void> {
-    await this.#process.stop('SIGTERM');
+    await this.#process.end();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { builtCommand, type Command } from '@tenure/test-support';
 import type { ServerKind } from './measured-server.ts';
-import type { Command } from './server-process.ts';
 
 const quotaBytes = 8 * 1024 ** 3;
 
@@ -31,12 +31,10 @@ export function etcdArguments(member: {
   ];
 }
 
-const tenureProgram = fileURLToPath(new URL('../../../packages/cli/bin/tenure.js', import.meta.url));
-
 /** `profileDir` is where a CPU profile of each server process is left, for whoever looks into a number. */
 export function tenureCommand(flags: readonly string[], profileDir?: string): Command {
   const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  return { program: process.execPath, args: [...profile, tenureProgram, 'serve', ...flags] };
+  return { program: process.execPath, args: [...profile, builtCommand, 'serve', ...flags] };
 }
 
 export function tenureKind(profileDir?: string): ServerKind {

@@ -1,5 +1,6 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import assert from 'node:assert/strict';
+import { startDynalite } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
 import { createLeaseManager } from '../lease-manager.ts';
@@ -8,7 +9,6 @@ import { backendConformance } from '../testing/index.ts';
 import type { DynamoClient } from './dynamo-client.ts';
 import { dynamodbBackend } from './dynamodb-backend.ts';
 import type { DynamodbBackend } from './dynamodb-backend.ts';
-import { startDynalite } from './testing/dynalite-server.ts';
 
 const { signal } = new AbortController();
 

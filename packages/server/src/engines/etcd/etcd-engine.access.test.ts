@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entry, readBehind, texts } from '../testing/engine-case.ts';
 import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 import { makeCertificates } from './testing/make-certificates.ts';
 
 const ada = { user: 'ada', password: 'engine' };

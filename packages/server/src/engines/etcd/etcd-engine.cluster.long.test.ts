@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
+import { EtcdProcess, hasEtcd, startEtcdCluster } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { entry, readBehind } from '../testing/engine-case.ts';
 import { openEtcdEngine } from './etcd-engine.ts';
 import { certainAppend } from './testing/certain-append.ts';
-import { startEtcdCluster } from './testing/etcd-cluster.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 
 /** In every other one the members are killed, in the others they stand still. */
 const rounds = { commit: 2, ci: 2, soak: 40 }[inject('effort')];

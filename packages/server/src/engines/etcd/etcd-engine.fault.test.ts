@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CuttingProxy, EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, firstChunk, readBehind, texts } from '../testing/engine-case.ts';
-import { TcpProxy } from '../postgres/testing/tcp-proxy.ts';
 import type { EngineState } from '../engine-health.ts';
 import { certainAppend } from './testing/certain-append.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
-import { ReplyProxy } from './testing/reply-proxy.ts';
 
 const effort = inject('effort');
 const rounds = { commit: 100, ci: 500, soak: 5_000 }[effort];
@@ -19,12 +17,12 @@ const kills = { commit: 2, ci: 3, soak: 50 }[effort];
 
 describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails', () => {
   let etcd: EtcdProcess;
-  let proxy: ReplyProxy;
+  let proxy: CuttingProxy;
   const logs = new EtcdLogs();
 
   beforeAll(async () => {
     etcd = await EtcdProcess.start();
-    proxy = await ReplyProxy.before(() => etcd.port);
+    proxy = await CuttingProxy.before(() => etcd.port);
   });
 
   afterEach(async () => {
@@ -73,7 +71,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
   });
 
   test('a connection that answers nothing any more is given up after one request, and a new one is made', async () => {
-    const silent = await TcpProxy.before(etcd.port);
+    const silent = await CuttingProxy.before(etcd.port);
     try {
       const prefix = logs.newPrefix();
       const engine = await logs.open(`127.0.0.1:${silent.port}`, prefix, { requestTimeoutMs: 500 });

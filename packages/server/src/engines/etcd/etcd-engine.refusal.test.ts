@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entry, readBehind, texts } from '../testing/engine-case.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 
 describe.skipIf(!hasEtcd())('opening a log in etcd', () => {
   let etcd: EtcdProcess;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, readBehind, readSnapshot, texts } from '../testing/engine-case.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 
 const mib = 1024 * 1024;
 /** A slice of a trim removes 500 of them. */

@@ -1,9 +1,9 @@
+import { EtcdProcess, hasEtcd } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { SharedLogEngine } from '../log-engine.ts';
 import { engineConformance } from '../testing/engine-conformance.ts';
 import { seedCases } from '../testing/seed-cases.ts';
 import { openEtcdEngine } from './etcd-engine.ts';
-import { EtcdProcess, hasEtcd } from './testing/etcd-process.ts';
 
 describe.skipIf(!hasEtcd())('the etcd engine', () => {
   let etcd: EtcdProcess;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CuttingProxy, hasPostgres, PostgresPair } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
@@ -7,9 +8,6 @@ import { entry, texts } from '../testing/engine-case.ts';
 import { acknowledgedIn } from './tail-notifier.ts';
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines, type OpenedEngine } from './testing/opened-engines.ts';
-import { createPair, makeSynchronous, type PostgresPair } from './testing/postgres-pair.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
-import { TcpProxy } from './testing/tcp-proxy.ts';
 
 const waitsForStandby = `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
 const waitingAppend = `${waitsForStandby} AND application_name ~ '^tenure append'`;
@@ -22,15 +20,15 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   let pair: PostgresPair;
   let schema = '';
   let logs = 0;
-  let proxy: TcpProxy;
+  let proxy: CuttingProxy;
   let leader: OpenedEngine;
   let followed: FollowedLog[];
   let one: Position;
 
   beforeAll(async () => {
-    pair = await createPair();
-    await makeSynchronous(pair.primary);
-    proxy = await TcpProxy.before(pair.primary.port);
+    pair = await PostgresPair.create();
+    await pair.makeSynchronous();
+    proxy = await CuttingProxy.before(pair.primary.port);
   });
   afterAll(async () => {
     await proxy?.close();
@@ -131,7 +129,7 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   });
 
   test('an entry whose append was acknowledged needs no proof on any server', async () => {
-    const way = await TcpProxy.before(pair.primary.port);
+    const way = await CuttingProxy.before(pair.primary.port);
     const url = `postgres://postgres@127.0.0.1:${way.port}/postgres`;
     const { engine } = await opened.open({ url, schema });
     const log = new FollowedLog(engine);

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, firstChunk, readBehind, texts } from '../testing/engine-case.ts';
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster } from './testing/postgres-cluster.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('reading a log that somebody changed by hand', () => {
   let cluster: PostgresCluster;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CuttingProxy, hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { chunksOf, entry, readBehind, readSnapshot, texts } from '../testing/engine-case.ts';
@@ -8,9 +9,6 @@ import type { PostgresTiming } from './postgres-timing.ts';
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
-import { PostgresCluster } from './testing/postgres-cluster.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
-import { TcpProxy } from './testing/tcp-proxy.ts';
 
 /** A host that is silent, and an answer that does not come, are given up sooner than an operator would want. */
 const impatient: Partial<PostgresTiming> = { connectTimeoutMs: 1_500, queryTimeoutMs: 2_000, watchIntervalMs: 100 };
@@ -25,11 +23,11 @@ const crashes = { commit: 2, ci: 3, soak: 30 }[effort];
 
 describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', () => {
   let cluster: PostgresCluster;
-  let proxy: TcpProxy;
+  let proxy: CuttingProxy;
   const opened = new OpenedEngines();
   beforeAll(async () => {
     cluster = await PostgresCluster.create();
-    proxy = await TcpProxy.before(cluster.port);
+    proxy = await CuttingProxy.before(cluster.port);
   });
   afterEach(async () => {
     proxy.restore();

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import { entry, readBehind, texts } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster } from './testing/postgres-cluster.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 const rounds = { commit: 200, ci: 500, soak: 5_000 }[inject('effort')];
 const deadVersions = { commit: 2_000, ci: 5_000, soak: 20_000 }[inject('effort')];

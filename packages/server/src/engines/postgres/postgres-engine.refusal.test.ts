@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entry, firstChunk } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresCluster } from './testing/postgres-cluster.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('opening a log in PostgreSQL', () => {
   let cluster: PostgresCluster;

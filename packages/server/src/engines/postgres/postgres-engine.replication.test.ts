@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresCluster, PostgresPair } from '@tenure/test-support';
 import { afterEach, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entries, entry, firstChunk, readBehind, texts } from '../testing/engine-case.ts';
 import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
-import { PostgresCluster } from './testing/postgres-cluster.ts';
-import { createPair, makeSynchronous, type PostgresPair } from './testing/postgres-pair.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   const opened = new OpenedEngines();
@@ -18,7 +16,7 @@ describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   });
 
   async function pair(): Promise<PostgresPair> {
-    const made = await createPair();
+    const made = await PostgresPair.create();
     clusters.push(made.primary, made.standby);
     return made;
   }
@@ -35,8 +33,9 @@ describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   });
 
   test('a synchronous pair: the primary dies under load, the standby takes over, nothing is lost', async () => {
-    const { primary, standby, url } = await pair();
-    await makeSynchronous(primary);
+    const databases = await pair();
+    const { primary, standby, url } = databases;
+    await databases.makeSynchronous();
     const { engine, notices } = await opened.open({ url });
     assert.doesNotMatch(notices.join(), /synchron/);
     const writer = new PersistentWriter(engine);
@@ -79,8 +78,9 @@ describe.runIf(hasPostgres())('a PostgreSQL engine on several hosts', () => {
   });
 
   test('a commit whose wait for the standby is cancelled is unknown, and not read before it is safe', async () => {
-    const { primary, standby } = await pair();
-    await makeSynchronous(primary);
+    const databases = await pair();
+    const { primary, standby } = databases;
+    await databases.makeSynchronous();
     const { engine, reached } = await opened.open({ url: primary.url(), timing: { queryTimeoutMs: 2_000 } });
     const one = await engine.append([entry('one')], logStart);
     await standby.stop();

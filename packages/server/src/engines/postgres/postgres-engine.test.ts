@@ -1,10 +1,9 @@
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { SharedLogEngine } from '../log-engine.ts';
 import { engineConformance } from '../testing/engine-conformance.ts';
 import { seedCases } from '../testing/seed-cases.ts';
 import { openPostgresEngine } from './postgres-engine.ts';
-import { PostgresDatabase } from './testing/postgres-database.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('the PostgreSQL engine', () => {
   let database: PostgresDatabase;

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { parsePostgresAddress } from './postgres-address.ts';
 import { openPrimarySession } from './primary-session.ts';
-import { PostgresDatabase } from './testing/postgres-database.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 describe.runIf(hasPostgres())('a session with the primary', () => {
   let database: PostgresDatabase;

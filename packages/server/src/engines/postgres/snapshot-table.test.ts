@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
+import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, readChunks, readSnapshot } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
-import { PostgresDatabase } from './testing/postgres-database.ts';
-import { hasPostgres } from './testing/postgres-programs.ts';
 
 /** Ends the sessions of that purpose on this database. Other test files use others on the same server. */
 const terminate = (purpose: string): string => `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -4,35 +4,44 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
+  /** Whether it has been let through once, so that its requests are looked at. */
+  isWatched: boolean;
 }
 
 /**
- * A network between client and database that can be cut in ways that a real one is: at once, silently, or between a
+ * A network between clients and a server that can be cut in ways that a real one is: at once, silently, or between a
  * request and its answer.
  */
-export class TcpProxy {
+export class CuttingProxy {
   readonly #server: Server;
   readonly #links = new Set<Link>();
   readonly #silenced = new Set<Link>();
   /** Whether nothing gets through for a client at that port. */
   #isSilentFor: (clientPort: number) => boolean = () => false;
+  #isAway = false;
+  #holdsReplies = false;
   #opened = 0;
   #withheld: { text: string; isCut: boolean; seen: () => void } | undefined;
 
-  private constructor(server: Server, target: number) {
+  private constructor(server: Server, target: () => number) {
     this.#server = server;
-    server.on('connection', (client) => this.#join(client, target));
+    server.on('connection', (client) => this.#join(client, target()));
   }
 
-  static async before(target: number): Promise<TcpProxy> {
+  /** `target` is the server's port, or is asked for it at each connection. */
+  static async before(target: number | (() => number)): Promise<CuttingProxy> {
     const server = createServer();
-    const proxy = new TcpProxy(server, target);
+    const proxy = new CuttingProxy(server, typeof target === 'number' ? () => target : target);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return proxy;
   }
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  get endpoint(): string {
+    return `127.0.0.1:${this.port}`;
   }
 
   /** How many connections go through now. */
@@ -45,12 +54,26 @@ export class TcpProxy {
     return this.#opened;
   }
 
-  /** Breaks every connection off; new ones are let through. */
+  /** Breaks every connection off; new ones get through in both directions, unless the server is away. */
   cut(): void {
-    for (const { client, server } of this.#links) {
-      client.destroy();
-      server.destroy();
-    }
+    this.#holdsReplies = false;
+    for (const link of this.#links) destroy(link);
+  }
+
+  /** Breaks every connection off, and every new one too, until `comeBack`. */
+  goAway(): void {
+    this.#isAway = true;
+    this.cut();
+  }
+
+  comeBack(): void {
+    this.#isAway = false;
+  }
+
+  /** Requests go on getting through; what the server says stays here, until the connections are cut. */
+  holdReplies(): void {
+    this.#holdsReplies = true;
+    for (const { client, server } of this.#links) server.unpipe(client).resume();
   }
 
   /**
@@ -67,6 +90,16 @@ export class TcpProxy {
     }
   }
 
+  /** Silent as with a cable that is out, until the function is called: then all goes on where it was. */
+  pause(): () => void {
+    this.silence();
+    return () => {
+      this.forget();
+      for (const link of this.#silenced) this.#letThrough(link);
+      this.#silenced.clear();
+    };
+  }
+
   /** Lets new connections through again. Those that were silenced stay as they are, and nobody is told. */
   forget(): void {
     this.#isSilentFor = () => false;
@@ -75,15 +108,12 @@ export class TcpProxy {
   /** Lets new connections through again. Those that were silenced are lost for ever, as behind a forgetful router. */
   restore(): void {
     this.forget();
-    for (const { client, server } of this.#silenced) {
-      client.destroy();
-      server.destroy();
-    }
+    for (const link of this.#silenced) destroy(link);
   }
 
   /**
-   * Resolves when the database has answered a request whose bytes hold `text`: the answer is withheld and the
-   * connection broken off. The database has by then done what it was asked for.
+   * Resolves when the server has answered a request whose bytes hold `text`: the answer is withheld and the connection
+   * broken off. The server has by then done what it was asked for.
    */
   cutBeforeAnswerTo(text: string): Promise<void> {
     return new Promise((seen) => (this.#withheld = { text, isCut: true, seen }));
@@ -95,39 +125,57 @@ export class TcpProxy {
   }
 
   async close(): Promise<void> {
-    this.cut();
+    this.goAway();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
   #join(client: Socket, target: number): void {
+    if (this.#isAway) {
+      client.destroy();
+      return;
+    }
     const server = connect(target, '127.0.0.1').setNoDelay();
-    const link = { client: client.setNoDelay(), server };
+    const link: Link = { client: client.setNoDelay(), server, isWatched: false };
     this.#links.add(link);
     this.#opened += 1;
     const over = (): void => {
       this.#links.delete(link);
       this.#silenced.delete(link);
-      client.destroy();
-      server.destroy();
+      destroy(link);
     };
     for (const socket of [client, server]) socket.on('error', () => undefined).on('close', over);
     if (this.#isSilentFor(client.remotePort ?? 0)) {
       this.#silenced.add(link);
       client.pause();
-      return;
+    } else {
+      this.#letThrough(link);
     }
-    client.pipe(server);
-    server.pipe(client);
-    client.on('data', (request: Buffer) => {
-      const withheld = this.#withheld;
-      if (withheld === undefined || !request.includes(withheld.text)) return;
-      this.#withheld = undefined;
-      server.unpipe(client);
-      server.once('data', () => {
-        if (withheld.isCut) over();
-        withheld.seen();
-      });
-      server.resume();
-    });
   }
+
+  #letThrough(link: Link): void {
+    const { client, server } = link;
+    client.pipe(server);
+    if (this.#holdsReplies) server.resume();
+    else server.pipe(client);
+    if (link.isWatched) return;
+    link.isWatched = true;
+    client.on('data', (request: Buffer) => this.#sent(link, request));
+  }
+
+  #sent(link: Link, request: Buffer): void {
+    const withheld = this.#withheld;
+    if (withheld === undefined || !request.includes(withheld.text)) return;
+    this.#withheld = undefined;
+    link.server.unpipe(link.client);
+    link.server.once('data', () => {
+      if (withheld.isCut) destroy(link);
+      withheld.seen();
+    });
+    link.server.resume();
+  }
+}
+
+function destroy({ client, server }: Link): void {
+  client.destroy();
+  server.destroy();
 }

@@ -1,10 +1,11 @@
-import { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
-import { eventually } from './cluster.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PostgresCluster } from './postgres-cluster.ts';
 
-const databases = 'postgres://postgres@';
+const waitMs = 60_000;
+const retryMs = 20;
 const walSenders = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'walsender'`;
 
-/** A PostgreSQL primary with a streaming standby. */
+/** A PostgreSQL primary and a standby that follows it, which nothing waits for yet. */
 export class PostgresPair {
   readonly primary: PostgresCluster;
   readonly standby: PostgresCluster;
@@ -27,25 +28,23 @@ export class PostgresPair {
   /** Names both, the standby first, so that it has to be passed over while it is one. */
   get url(): string {
     const hosts = [this.standby, this.primary].map(({ port }) => `127.0.0.1:${port}`).join(',');
-    return `${databases}${hosts}/postgres?target_session_attrs=read-write`;
+    return `postgres://postgres@${hosts}/postgres?target_session_attrs=read-write`;
   }
 
   /** From now on the primary acknowledges nothing that the standby does not have. */
   async makeSynchronous(): Promise<void> {
     await this.primary.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
     await this.primary.query('SELECT pg_reload_conf()');
-    await eventually('the standby is synchronous', async () => {
+    await until('the standby is synchronous', async () => {
       const rows = await this.primary.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`);
-      return rows.length > 0 ? true : undefined;
+      return rows.length > 0;
     });
   }
 
   /** Resolves when the standby has what the primary had at the call. */
   async caughtUp(): Promise<void> {
     const end = await lastIndex(this.primary);
-    await eventually('the standby has caught up', async () =>
-      (await lastIndex(this.standby)) >= end ? true : undefined,
-    );
+    await until('the standby has caught up', async () => (await lastIndex(this.standby)) >= end);
   }
 
   /** Cuts the standby off for good: it gets nothing of what the primary acknowledges from now on. */
@@ -53,10 +52,9 @@ export class PostgresPair {
     await this.primary.query('ALTER SYSTEM SET max_wal_senders = 0');
     await this.standby.query(`ALTER SYSTEM SET primary_conninfo = ''`);
     await this.standby.query('SELECT pg_reload_conf()');
-    await eventually('the standby is cut off', async () => {
+    await until('the standby is cut off', async () => {
       await this.primary.query(walSenders);
-      const rows = await this.primary.query('SELECT FROM pg_stat_replication');
-      return rows.length === 0 ? true : undefined;
+      return (await this.primary.query('SELECT FROM pg_stat_replication')).length === 0;
     });
   }
 
@@ -69,4 +67,13 @@ export class PostgresPair {
 export async function lastIndex(database: PostgresCluster): Promise<number> {
   const [row] = await database.query('SELECT max(index) AS index FROM tenure.entries');
   return Number(row?.['index']);
+}
+
+/** PostgreSQL tells nobody of these changes, so it is asked. */
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + waitMs;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`waited in vain until ${what}`);
+    await delay(retryMs);
+  }
 }

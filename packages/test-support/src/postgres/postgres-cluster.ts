@@ -1,22 +1,20 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { makeData } from './postgres-data.ts';
-import {
-  freePort,
-  postgresFolder,
-  postgresProgram,
-  postgresUser,
-  runAsPostgres,
-  spawnAsPostgres,
-} from './postgres-programs.ts';
+import { ChildProgram } from '../child-program.ts';
+import { freePort } from '../free-ports.ts';
+import { initializeData, makeData } from './postgres-data.ts';
+import { postgresProgram, postgresUser } from './postgres-programs.ts';
 import { queryOnce } from './query-once.ts';
+
+const startTimeoutMs = 120_000;
+/** A crash of the database loses nothing of the machine's, and tests crash no machine. */
+const testSettings = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' };
 
 /** A database server of our own, in a folder and on a port of its own, which can be stopped and started again. */
 export class PostgresCluster {
   readonly port: number;
   readonly #folder: string;
-  #process: { pid: number; ended: Promise<void> } | undefined;
+  #program: ChildProgram | undefined;
 
   private constructor(port: number, folder: string) {
     this.port = port;
@@ -25,47 +23,51 @@ export class PostgresCluster {
 
   /** Makes a server and starts it; `settings` are lines of postgresql.conf. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
-    const cluster = new PostgresCluster(await freePort(), postgresFolder());
+    const cluster = new PostgresCluster(await freePort(), postgresUser.folder());
     await makeData(cluster.#data);
-    await cluster.#configure(settings);
+    await cluster.#configure({ ...testSettings, ...settings });
+    await cluster.start();
+    return cluster;
+  }
+
+  /** A server with PostgreSQL's own defaults, durable, as a measurement wants it. */
+  static async createWithDefaults(): Promise<PostgresCluster> {
+    const cluster = new PostgresCluster(await freePort(), postgresUser.folder());
+    await initializeData(cluster.#data);
+    await cluster.#configure({});
     await cluster.start();
     return cluster;
   }
 
   /** A streaming standby of this server, made by a copy of it. */
   async createStandby(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
-    const standby = new PostgresCluster(await freePort(), postgresFolder());
+    const standby = new PostgresCluster(await freePort(), postgresUser.folder());
     const copy = ['-D', standby.#data, '-R', '--checkpoint=fast', '--no-sync'];
     await this.client('pg_basebackup', ...copy);
-    await standby.#configure(settings);
+    await standby.#configure({ ...testSettings, ...settings });
     await standby.start();
     return standby;
   }
 
-  url(database = 'postgres', as = postgresUser): string {
+  url(database = 'postgres', as = postgresUser.name): string {
     return `postgres://${as}@127.0.0.1:${this.port}/${database}`;
   }
 
   async start(): Promise<void> {
-    const server = spawnAsPostgres(postgresProgram('postgres'), '-D', this.#data);
-    let log = '';
-    server.stderr.on('data', (text: Buffer) => (log = `${log}${text.toString()}`.slice(-10_000)));
-    const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()));
-    this.#process = { pid: server.pid as number, ended };
-    let isEnded = false;
-    void ended.then(() => (isEnded = true));
-    while (!(await this.#answers())) {
-      if (isEnded) throw new Error(`PostgreSQL did not start:\n${log}`);
-    }
+    const command = postgresUser.command(postgresProgram('postgres'), ['-D', this.#data], 'SIGQUIT');
+    this.#program = new ChildProgram({ ...command, cwd: '/' });
+    await this.#program.answers(() => this.query('SELECT'), startTimeoutMs);
+  }
+
+  /** Of the process that the others of the server are children of. */
+  get pid(): number {
+    return this.#program?.pid ?? -1;
   }
 
   /** `immediate` is as a crash: nothing is written, and the next start recovers. `kill` is kill -9. */
   async stop(how: 'fast' | 'immediate' | 'kill' = 'immediate'): Promise<void> {
-    if (this.#process === undefined) return;
-    const { pid, ended } = this.#process;
-    this.#process = undefined;
-    process.kill(pid, { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' }[how]);
-    await ended;
+    await this.#program?.end(({ fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const)[how]);
+    this.#program = undefined;
   }
 
   async dispose(): Promise<void> {
@@ -85,8 +87,8 @@ export class PostgresCluster {
 
   /** Runs one of the client programs, such as pg_dump, against it and gives what it prints. */
   client(program: string, ...args: readonly string[]): Promise<string> {
-    const at = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', postgresUser];
-    return runAsPostgres(postgresProgram(program), ...at, ...args);
+    const at = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', postgresUser.name];
+    return postgresUser.run(postgresProgram(program), ...at, ...args);
   }
 
   get #data(): string {
@@ -98,24 +100,9 @@ export class PostgresCluster {
       listen_addresses: '127.0.0.1',
       port: `${this.port}`,
       unix_socket_directories: '',
-      fsync: 'off',
-      shared_buffers: '16MB',
-      max_connections: '60',
       ...settings,
     };
     const lines = Object.entries(all).map(([name, value]) => `${name} = '${value}'`);
     writeFileSync(join(this.#data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`, { flag: 'a' });
-  }
-
-  async #answers(): Promise<boolean> {
-    const client = new Client({ connectionString: this.url(), connectionTimeoutMillis: 1_000 });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      await client.end();
-      return true;
-    } catch {
-      return false;
-    }
   }
 }

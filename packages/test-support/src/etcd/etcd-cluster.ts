@@ -1,5 +1,4 @@
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { freePorts } from '../free-ports.ts';
 import { EtcdProcess } from './etcd-process.ts';
 
 /** An etcd of three members. Its ports for peers are free when it starts, as far as the system knows. */
@@ -16,12 +15,4 @@ export async function startEtcdCluster(): Promise<readonly EtcdProcess[]> {
     ),
   );
   return Promise.all(members);
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -1,15 +1,13 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { freePort } from '../../packages/server/src/engines/postgres/testing/postgres-programs.ts';
-import { DatabaseProgram, temporaryFolder } from './database-programs.ts';
-import type { PostgresCluster } from '../../packages/server/src/engines/postgres/testing/postgres-cluster.ts';
+import { ChildProgram } from './child-program.ts';
+import { freePort } from './free-ports.ts';
+import { pgbouncerPath } from './installed-programs.ts';
+import type { PostgresCluster } from './postgres/postgres-cluster.ts';
+import { postgresUser } from './postgres/postgres-programs.ts';
+import { queryOnce } from './postgres/query-once.ts';
 
-const user = 'postgres';
-const path = '/usr/sbin/pgbouncer';
-
-/** Where Debian puts the program; undefined when it is not installed. */
-export const pgbouncer = existsSync(path) ? path : undefined;
+const startTimeoutMs = 60_000;
 
 export type PoolMode = 'session' | 'transaction' | 'statement';
 
@@ -20,10 +18,10 @@ export type PoolMode = 'session' | 'transaction' | 'statement';
 export class PgBouncer {
   readonly url: string;
   readonly port: number;
-  readonly #folder: ReturnType<typeof temporaryFolder>;
-  readonly #program: DatabaseProgram;
+  readonly #folder: string;
+  readonly #program: ChildProgram;
 
-  private constructor(url: string, port: number, folder: ReturnType<typeof temporaryFolder>, program: DatabaseProgram) {
+  private constructor(url: string, port: number, folder: string, program: ChildProgram) {
     this.url = url;
     this.port = port;
     this.#folder = folder;
@@ -32,7 +30,7 @@ export class PgBouncer {
 
   /** `as` is the user at the database, whoever comes. */
   static async start(cluster: PostgresCluster, as: string, mode: PoolMode, more: readonly string[] = []) {
-    const [port, folder] = [await freePort(), temporaryFolder(user)];
+    const [port, folder] = [await freePort(), postgresUser.folder()];
     const settings = [
       '[databases]',
       `* = host=127.0.0.1 port=${cluster.port} user=${as}`,
@@ -47,21 +45,16 @@ export class PgBouncer {
       'server_reset_query = DISCARD ALL',
       ...more,
     ];
-    const file = join(folder.path, 'pgbouncer.ini');
+    const file = join(folder, 'pgbouncer.ini');
     writeFileSync(file, `${settings.join('\n')}\n`);
-    const program = new DatabaseProgram(user, path, [file]);
-    await program.answers(async () => {
-      const client = new Client({ connectionString: urlAt(cluster, port) });
-      client.on('error', () => undefined);
-      await client.connect();
-      await client.end();
-    });
+    const program = new ChildProgram({ ...postgresUser.command(pgbouncerPath, [file]), cwd: '/' });
+    await program.answers(() => queryOnce(urlAt(cluster, port), 'SELECT 1'), startTimeoutMs);
     return new PgBouncer(urlAt(cluster, port), port, folder, program);
   }
 
   async stop(): Promise<void> {
-    await this.#program.stop('SIGKILL');
-    this.#folder.remove();
+    await this.#program.end('SIGKILL');
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
