@@ -1,9 +1,7 @@
+import { NodeClock, Schedule, type SeededRandom } from '@tenure/test-support';
 import { clockErrorMax } from './expiry-bound.ts';
 import { LeaseChecker } from './lease-checker.ts';
 import { LeaseHolder } from './lease-holder.ts';
-import { NodeClock } from './node-clock.ts';
-import { Schedule } from './schedule.ts';
-import type { SeededRandom } from '@tenure/test-support';
 import { SharedLog } from './shared-log.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import type { Scenario } from './scenario.ts';

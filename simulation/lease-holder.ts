@@ -1,7 +1,6 @@
+import type { Schedule, SeededRandom } from '@tenure/test-support';
 import type { Command } from '@tenure/core';
 import type { LeaseChecker } from './lease-checker.ts';
-import type { Schedule } from './schedule.ts';
-import type { SeededRandom } from '@tenure/test-support';
 import type { SimulatedServer } from './simulated-server.ts';
 
 export interface LeaseHolderOptions {

@@ -1,8 +1,6 @@
+import type { NodeClock, Schedule, SeededRandom } from '@tenure/test-support';
 import type { Command } from '@tenure/core';
 import type { Origin } from '../packages/server/src/replica/entry-codec.ts';
-import type { NodeClock } from './node-clock.ts';
-import type { Schedule } from './schedule.ts';
-import type { SeededRandom } from '@tenure/test-support';
 
 export interface ProposedCommand {
   readonly command: Command;

@@ -1,11 +1,10 @@
+import type { NodeClock, SeededRandom } from '@tenure/test-support';
 import { Leadership } from '../packages/server/src/leadership/leadership.ts';
 import { ForwardingDesk } from '../packages/server/src/peer/forwarding-desk.ts';
 import type { PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
 import { rightMs } from './expiry-bound.ts';
-import type { NodeClock } from './node-clock.ts';
 import type { SharedLog } from './shared-log.ts';
-import type { SeededRandom } from '@tenure/test-support';
 import { SimulatedReplica } from './simulated-replica.ts';
 
 export interface SimulatedServerOptions {

@@ -4,7 +4,7 @@ import { memoryEngine } from './engines/memory/memory-engine.ts';
 import { VirtualNetwork } from './peer/testing/virtual-network.ts';
 import { SeededBytes } from './random/testing/seeded-bytes.ts';
 import { VirtualServer } from './testing/virtual-server.ts';
-import { VirtualClock } from './time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 
 /** The timers and clocks of the process stand still: whoever waited by them would wait for ever. */
 beforeEach(() => void vi.useFakeTimers());

@@ -1,5 +1,8 @@
 export { ChildProgram, endWithUs } from './child-program.ts';
 export type { Command, ProgramEnd } from './child-program.ts';
+export { NodeClock } from './clocks/node-clock.ts';
+export { Schedule } from './clocks/schedule.ts';
+export { VirtualClock } from './clocks/virtual-clock.ts';
 export { CuttingProxy } from './cutting-proxy.ts';
 export { startDynalite } from './dynalite-server.ts';
 export { startEtcdCluster } from './etcd/etcd-cluster.ts';

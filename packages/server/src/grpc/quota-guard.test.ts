@@ -2,7 +2,7 @@ import { type Alarm, type Command, StateMachine } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { QuotaGuard } from './quota-guard.ts';
 import { SpaceKeeper } from '../replica/space-keeper.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 
 const quotaBytes = 100_000;
 const own = 1n;

@@ -1,8 +1,8 @@
+import { VirtualClock } from '@tenure/test-support';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ClusterClock } from './cluster-clock.ts';
 import { LeaseClock } from './lease-clock.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 /** Monotonic clocks tell parts of a millisecond; here in exact steps of an eighth. */
 const eighths = (max: number): fc.Arbitrary<number> => fc.nat(max * 8).map((count) => count / 8);

@@ -1,7 +1,7 @@
+import { VirtualClock } from '@tenure/test-support';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Election, type ElectionOptions } from './election.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 interface Held {
   readonly clock: VirtualClock;

@@ -1,6 +1,6 @@
+import { VirtualClock } from '@tenure/test-support';
 import { describe, expect, it } from 'vitest';
 import { LeaderMonitor } from './leader-monitor.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 function watch(): { clock: VirtualClock; monitor: LeaderMonitor; set: (has: boolean) => void; told: () => number } {
   const clock = new VirtualClock();

@@ -1,8 +1,8 @@
+import { VirtualClock } from '@tenure/test-support';
 import { describe, expect, test } from 'vitest';
 import { LeaderTerm } from './leader-term.ts';
 import { LeaseClock } from './lease-clock.ts';
 import { noChance } from '../random/testing/no-chance.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 const rightMs = 800;
 
@@ -43,7 +43,7 @@ describe('a term', () => {
       await clock.advance(rightMs - 1);
       expect(term.mayAct()).toBe(true);
       if (jumpMs === 0) await clock.advance(1);
-      else clock.wallOffsetMs += jumpMs;
+      else clock.stepWall(jumpMs);
       expect(term.mayAct()).toBe(false);
       began();
       expect([term.mayAct(), term.mayActAlone()]).toEqual([false, false]);

@@ -1,7 +1,7 @@
+import { VirtualClock } from '@tenure/test-support';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LeaseClock } from './lease-clock.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
 
 /** What of one stall may go unnoticed: the part before the tick that it delays, and what is no stall yet. */
 const unnoticedMs = 50 + 100;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { AutoCompaction } from '../config/auto-compaction.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { BusyHistory } from './testing/busy-history.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 
 const minuteMs = 60_000;
 

@@ -1,7 +1,7 @@
 import { type Command, type CommandResponse, StateMachine } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { Upkeep } from './upkeep.ts';
-import { VirtualClock } from '../time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 
 const clock = new VirtualClock();
 

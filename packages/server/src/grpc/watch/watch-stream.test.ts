@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { GrpcCode } from '../transport/grpc-status.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
-import { VirtualClock } from '../../time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 

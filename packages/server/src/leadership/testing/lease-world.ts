@@ -1,8 +1,8 @@
+import { VirtualClock } from '@tenure/test-support';
 import { StateMachine, type Command, type CommandResponse, type Entry } from '@tenure/core';
 import { noChance } from '../../random/testing/no-chance.ts';
 import { Leadership, type LeadershipPort } from '../leadership.ts';
 import type { LeaseKeeper } from '../lease-keeper.ts';
-import { VirtualClock } from '../../time/testing/virtual-clock.ts';
 
 /** What the world saw of a lease's end. */
 export interface LeaseEnd {

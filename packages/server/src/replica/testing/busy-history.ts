@@ -1,5 +1,5 @@
 import { type Command, StateMachine } from '@tenure/core';
-import { VirtualClock } from '../../time/testing/virtual-clock.ts';
+import { VirtualClock } from '@tenure/test-support';
 import { AutoCompactor } from '../auto-compactor.ts';
 
 export interface BusyHistoryOptions {

@@ -53,17 +53,27 @@ export class Schedule {
     this.at(this.#nowMs + delayMs, happen);
   }
 
+  /** Time passes at once, as while code holds the event loop: what is due meanwhile happens late, in its order. */
+  hold(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  /** Lets all promises go on that wait for nothing else. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < promiseTurns; turn += 1) await settled;
+  }
+
   async runUntil(endMs: number): Promise<void> {
     for (;;) {
       const first = this.#heap[0];
       if (first === undefined || first.atMs > endMs) break;
       this.#takeFirst();
-      this.#nowMs = first.atMs;
+      this.#nowMs = Math.max(this.#nowMs, first.atMs);
       this.trace(Math.floor(first.atMs * 1000));
       first.happen();
-      for (let turn = 0; turn < promiseTurns; turn += 1) await settled;
+      await this.settle();
     }
-    this.#nowMs = endMs;
+    this.#nowMs = Math.max(this.#nowMs, endMs);
   }
 
   #takeFirst(): void {

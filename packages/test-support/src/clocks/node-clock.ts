@@ -1,4 +1,3 @@
-import type { Clock } from '../packages/server/src/time/clock.ts';
 import type { Schedule } from './schedule.ts';
 
 interface Timer {
@@ -19,9 +18,10 @@ export interface NodeClockOptions {
 /**
  * The clocks and the event loop of one run of one simulated process. `pause` blocks the loop: what came due meanwhile
  * runs at its end, timers first, then what waited in the sockets, then what waited for a poll phase. `suspend` is a
- * pause during which the monotonic clock stands still. A dead process runs nothing any more.
+ * pause during which the monotonic clock stands still. A dead process runs nothing any more. It has the form of the
+ * clock that the server's leadership goes by.
  */
-export class NodeClock implements Clock {
+export class NodeClock {
   dead = false;
   readonly #options: NodeClockOptions;
   #paused = false;
