@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { CaseContext } from './cases/case-context.ts';
 import type { Case, CaseGroup } from './cases/case.ts';
 import { caseGroups } from './cases/index.ts';
@@ -77,7 +77,7 @@ function describeGroup(subject: Subject, group: CaseGroup, prefix: string, share
     });
   }
   group.cases.forEach((each, index) => {
-    it(each.name, { timeout: each.timeoutMs ?? defaultCaseTimeoutMs }, async () => {
+    test(each.name, { timeout: each.timeoutMs ?? defaultCaseTimeoutMs }, async () => {
       const servers = own ?? shared();
       if (servers === undefined) throw new Error('the server did not start');
       await servers.lend((server) => runCase(each, new CaseContext(server, `${prefix}.${index}/`)));

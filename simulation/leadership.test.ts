@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { expectAllHappened, runSeeds, seedsFrom } from './run-seeds.ts';
 import { simulate } from './simulate.ts';
 
@@ -14,19 +14,19 @@ const seedCount = { commit: 200, ci: 300, soak: 300 }[inject('effort')];
 const regressions = [1_490, 1_547, 2_187, 2_892];
 
 describe('leadership, cluster time and leases under faults', { timeout: 120_000 }, () => {
-  it('keep every invariant in every seed', async () => {
+  test('keep every invariant in every seed', async () => {
     const seeds = wanted === undefined ? seedsFrom(1, seedCount) : [Number(wanted)];
     const { failures, counts } = await runSeeds(seeds);
     expect(failures).toEqual([]);
     if (wanted === undefined) expectAllHappened(counts);
   });
 
-  it('keep them in the seeds that once found a fault', async () => {
+  test('keep them in the seeds that once found a fault', async () => {
     const { failures } = await runSeeds(regressions);
     expect(failures).toEqual([]);
   });
 
-  it('run the same way each time from the same seed, and another way from another', async () => {
+  test('run the same way each time from the same seed, and another way from another', async () => {
     const hashes = new Set<number>();
     for (let seed = 1; seed <= 10; seed += 1) {
       const first = await simulate(seed);

@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { followerIndexAlone, mutations } from './mutations.ts';
 import { runSeeds, seedsFrom } from './run-seeds.ts';
 import { simulate } from './simulate.ts';
@@ -10,7 +10,7 @@ const seedsOfGuards = { commit: 100, ci: 500, soak: 20_000 }[effort];
 const timeout = 1_800_000;
 
 describe('the simulation notices when', () => {
-  it.each(mutations)('$name', { timeout }, async ({ name, rule, foundAt, omissions, apply }) => {
+  test.each(mutations)('$name', { timeout }, async ({ name, rule, foundAt, omissions, apply }) => {
     const from = effort === 'commit' ? foundAt : 1;
     const repair = apply?.();
     try {
@@ -31,12 +31,12 @@ describe('the simulation notices when', () => {
 
 /** The other half of decision 013: each of the two guards keeps the rules where it stands alone. */
 describe('of the guards of a renewal against a leader that knows less', { timeout }, () => {
-  it('what the follower has applied suffices for clients that stay with one server', async () => {
+  test('what the follower has applied suffices for clients that stay with one server', async () => {
     const { failures } = await runSeeds(seedsFrom(1, seedsOfGuards), followerIndexAlone);
     expect(failures).toEqual([]);
   });
 
-  it('the append that is out suffices for all', async () => {
+  test('the append that is out suffices for all', async () => {
     const { failures } = await runSeeds(seedsFrom(1, seedsOfGuards), { followerIndex: true });
     expect(failures).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { expect, inject, it } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { clockErrorMax, rightMs } from './expiry-bound.ts';
 import { SeededRandom } from '@tenure/test-support';
@@ -11,7 +11,7 @@ const seedCount = { commit: 150, ci: 1_000, soak: 5_000 }[inject('effort')];
 const answers = /^L(8|3) at .* (acknowledged a renewal|a renewal of lease .* was acknowledged|was said not to exist)/;
 const ttlMs = 5_000;
 
-it('a pause that no clock tells of makes answers wrong for one right, no write and no expiry', async () => {
+test('a pause that no clock tells of makes answers wrong for one right, no write and no expiry', async () => {
   let wrong = 0;
   let longestMs = 0;
   for (let seed = 1; seed <= seedCount; seed += 1) {
@@ -25,7 +25,7 @@ it('a pause that no clock tells of makes answers wrong for one right, no write a
   expect(longestMs).toBeLessThan(rightMs / (1 - clockErrorMax));
 });
 
-it('a leader that wakes believes in its right; its write, expiry and date are refused by the log', async () => {
+test('a leader that wakes believes in its right; its write, expiry and date are refused by the log', async () => {
   const scenario = { machines: 3, holders: 0, ttlMs: [ttlMs, ttlMs], faultsMs: 0, gapMs: [1, 1] } as const;
   const cluster = new Cluster({ ...scenario, engineTrouble: 0, atLeader: 0 }, new SeededRandom(7), noClockTells);
   const { schedule, checker, log } = cluster;

@@ -1,4 +1,4 @@
-import { expect, inject, it } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { expectAllHappened, runSeeds } from './run-seeds.ts';
 
 const isSoak = inject('effort') === 'soak';
@@ -11,12 +11,16 @@ const testTimeLimitMs = 7_200_000;
 /** CI begins behind the seeds that are run before each commit, a soak somewhere else each time. */
 const firstSeed = isSoak ? inject('seed') : 100_000;
 
-it('leadership, cluster time and leases keep every invariant in every seed', { timeout: testTimeLimitMs }, async () => {
-  const { seeds, failures, counts } = await runSeeds(seedsWithin(isSoak ? testTimeLimitMs : ciTimeLimitMs));
-  console.log(`${seeds} seeds from ${firstSeed} on: ${JSON.stringify(counts)}`);
-  expect(failures).toEqual([]);
-  expectAllHappened(counts);
-});
+test(
+  'leadership, cluster time and leases keep every invariant in every seed',
+  { timeout: testTimeLimitMs },
+  async () => {
+    const { seeds, failures, counts } = await runSeeds(seedsWithin(isSoak ? testTimeLimitMs : ciTimeLimitMs));
+    console.log(`${seeds} seeds from ${firstSeed} on: ${JSON.stringify(counts)}`);
+    expect(failures).toEqual([]);
+    expectAllHappened(counts);
+  },
+);
 
 function* seedsWithin(limitMs: number): Generator<number> {
   const endMs = performance.now() + limitMs;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openFileEngine } from '../packages/server/src/engines/file/file-engine.ts';
 import { entry } from '../packages/server/src/engines/testing/engine-case.ts';
 import { SeededRandom } from '@tenure/test-support';
@@ -65,7 +65,7 @@ describe.runIf(straceWorks()).concurrent('a server whose disk fails', limits, ()
     { call: 'pwrite64', error: 'EIO', after: 0, onlySnapshots: true },
     { call: 'fdatasync', error: 'ENOSPC', after: 0, onlySnapshots: true },
   ];
-  it.for(faults)('stops at once and loses nothing: %o', async (fault, { onTestFinished }) => {
+  test.for(faults)('stops at once and loses nothing: %o', async (fault, { onTestFinished }) => {
     const folder = await FaultyFolder.create(onTestFinished);
     const server = await folder.start(fault);
     await Promise.all(folder.writers.map((writer) => writer.run(server.client)));
@@ -78,7 +78,7 @@ describe.runIf(straceWorks()).concurrent('a server whose disk fails', limits, ()
     await folder.expectNothingLost();
   });
 
-  it('that has no room for a snapshot goes on without it, and says so', async ({ onTestFinished }) => {
+  test('that has no room for a snapshot goes on without it, and says so', async ({ onTestFinished }) => {
     const folder = await FaultyFolder.create(onTestFinished);
     const server = await folder.start({ call: 'pwrite64', error: 'ENOSPC', after: 0, onlySnapshots: true });
     const writing = folder.writers.map((writer) => writer.run(server.client));
@@ -126,7 +126,7 @@ function cutRoomAhead(dataDir: string): void {
 }
 
 describe('a server on a full disk', limits, () => {
-  it('starts with the room ahead of its log; without any it says what to do, and loses nothing', async (context) => {
+  test('starts with the room ahead of its log; without any it says what to do, and loses nothing', async (context) => {
     const disk = await smallDisk(context.onTestFinished);
     if (disk === undefined) context.skip('no file system may be mounted here');
     const dataDir = join(disk as string, 'data');
@@ -163,7 +163,7 @@ describe('a server on a full disk', limits, () => {
     await server.stop();
   });
 
-  it('has its log written without room ahead where the disk has none to give', async (context) => {
+  test('has its log written without room ahead where the disk has none to give', async (context) => {
     const disk = await smallDisk(context.onTestFinished);
     if (disk === undefined) context.skip('no file system may be mounted here');
     const options = { folder: join(disk as string, 'data'), preallocateBytes: 2 * diskBytes };

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ChildProgram } from '@tenure/test-support';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { etcdVersion, startEtcd } from '../conformance/servers/etcd-server.ts';
 import type { RunningServer } from '../conformance/servers/server-options.ts';
 import { startTenure } from '../conformance/servers/tenure-server.ts';
@@ -262,7 +262,7 @@ const starts = { tenure: startTenure, ...(etcdVersion() === undefined ? {} : { e
 if (hasEtcdctl()) {
   describe.each(Object.entries(starts))('etcdctl on %s', (_kind, start) => {
     // Each begins with the first revision, so it has a server of its own. They mostly wait: for processes and leases.
-    it.concurrent.each(stories)('%s', async (_name, tell) => {
+    test.concurrent.each(stories)('%s', async (_name, tell) => {
       const server = await start();
       try {
         await tell(new Etcdctl(server.address), server);
@@ -273,7 +273,7 @@ if (hasEtcdctl()) {
   });
 } else {
   describe('etcdctl', () => {
-    it('needs the program etcdctl (Debian package etcd-client)', ({ skip }) => {
+    test('needs the program etcdctl (Debian package etcd-client)', ({ skip }) => {
       expect(process.env['CI'], 'CI must have etcdctl').toBeUndefined();
       skip('etcdctl is not installed');
     });

@@ -24,9 +24,11 @@ async function run(example: string, env: Readonly<Record<string, string>> = {}, 
 /** What is run below, each in a test of its own; `leader-health` is a part of two of them. */
 const tested = new Set(['leader-health']);
 
-function example(name: string, work: () => Promise<void>): void {
+function example(name: string, check: () => Promise<void>): void {
   tested.add(name);
-  test(`${name} does what it says`, work);
+  test(`${name} does what it says`, async () => {
+    await check();
+  });
 }
 
 describe.concurrent('examples that need nothing else', () => {

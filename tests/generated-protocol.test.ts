@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const committed = join(root, 'packages/protocol/src/gen');
@@ -24,7 +24,7 @@ describe('the generated messages', () => {
     rmSync(out, { recursive: true, force: true });
   });
 
-  it('are what the generator makes of the .proto files', (context) => {
+  test('are what the generator makes of the .proto files', (context) => {
     const script = join(root, 'scripts/generate-protocol.mjs');
     const run = spawnSync(process.execPath, [script, '--out', out], { encoding: 'utf8' });
     if (run.status === noBuf && process.env['CI'] !== 'true') {

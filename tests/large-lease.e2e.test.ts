@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { LargeWork } from './robustness/large-work.ts';
 import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './robustness/renewal-delay.ts';
 import { TestedServer } from './robustness/tested-server.ts';
@@ -7,7 +7,7 @@ import { TestedServer } from './robustness/tested-server.ts';
 const keys = 20_000;
 const maxDelayMs = 100;
 
-it(
+test(
   'revoking a lease with 20,000 keys delays the renewal of another one by 100 ms at most',
   { timeout: 180_000 },
   async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { LargeWork } from './robustness/large-work.ts';
 import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './robustness/renewal-delay.ts';
 import { TestedServer } from './robustness/tested-server.ts';
@@ -28,29 +28,29 @@ async function expectShort(what: string, measure: () => Promise<MeasuredDelay>):
   expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
 }
 
-it('the revocation of a lease with 50,000 keys holds up no renewal for long', async () => {
+test('the revocation of a lease with 50,000 keys holds up no renewal for long', async () => {
   await expectShort('revoking a lease with 50,000 keys', () => work.revokeLease(50_000, 0));
 });
 
-it('nor does it with five watches on all of the keys', async () => {
+test('nor does it with five watches on all of the keys', async () => {
   await expectShort('revoking a lease with 50,000 keys that five watch', () => work.revokeLease(50_000, 5));
 });
 
-it('nor the end of thousands of leases in the same second', async () => {
+test('nor the end of thousands of leases in the same second', async () => {
   const [leases, ttlMs] = [20_000 * share, 6_000 * Math.max(share, 0.5)];
   await expectShort(`the expiry of ${leases} leases`, () => work.expireLeases(leases, ttlMs));
 });
 
-it('nor the deletion of a range of 100,000 keys', async () => {
+test('nor the deletion of a range of 100,000 keys', async () => {
   await expectShort('deleting 100,000 keys', () => work.deleteRange(100_000));
 });
 
-it('nor a snapshot of many keys', async () => {
+test('nor a snapshot of many keys', async () => {
   const keys = 300_000 * share;
   await expectShort(`a snapshot of ${keys} keys`, () => work.takeSnapshots(keys));
 });
 
-it('nor a compaction of many revisions', async () => {
+test('nor a compaction of many revisions', async () => {
   const revisions = { commit: 40_000, ci: 40_000, soak: 500_000 }[inject('effort')];
   await expectShort(`compacting ${revisions} revisions`, () => work.compact(revisions, 5_000));
 });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { repositoryRoot } from './tidy/repository.ts';
 
 /** A line, or several. */
@@ -38,14 +38,14 @@ const isThere = (prefix: string): boolean => {
 
 /** What scripts/mutants.mjs plants: it does so seldom, and would find out late that the code has changed. */
 describe('the list of mutants', () => {
-  it.each(mutants)('can plant: $name', ({ file, text, replacement, finder }) => {
+  test.each(mutants)('can plant: $name', ({ file, text, replacement, finder }) => {
     const source = read(join(repositoryRoot, file));
     expect(source.split(joined(text)).length - 1, `how often its text stands in ${file}`).toBe(1);
     expect(joined(replacement)).not.toBe(joined(text));
     expect(existsSync(join(repositoryRoot, finder)), `${finder} is there`).toBe(true);
   });
 
-  it('gives each a name of its own, and says what is run for its area', () => {
+  test('gives each a name of its own, and says what is run for its area', () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
     for (const { name, area, tests, long } of areas) {
       expect(name).toBe(`${area}.json`);

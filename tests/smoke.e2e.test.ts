@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { builtCommand as program, ChildProgram } from '@tenure/test-support';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 
 const startTimeoutMs = 60_000;
 
@@ -20,7 +20,7 @@ describe('the tenure command', { timeout: 180_000 }, () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
   });
 
-  it('serves, gives a lease, keeps its key over a restart, answers over HTTP as well, and stops in order', async () => {
+  test('serves, gives a lease, keeps its key over a restart, answers over HTTP too, and stops in order', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-smoke-'));
     folders.push(folder);
     const first = await serve(folder, children);

@@ -1,4 +1,4 @@
-import { describe, inject, it } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import { checkAbandonedThroughStall, checkRenewedThroughStall } from './robustness/stall-check.ts';
 import { stalls } from './robustness/stalls.ts';
 
@@ -8,11 +8,11 @@ const limits = { timeout: 900_000 };
 // They wait most of the time, each for a server of its own.
 for (const kind of Object.keys(stalls) as (keyof typeof stalls)[]) {
   describe.concurrent(`a server that is ${kind}`, limits, () => {
-    it.each(ttlsMs)('ends no lease of %i ms that is renewed in time', async (ttlMs) => {
+    test.each(ttlsMs)('ends no lease of %i ms that is renewed in time', async (ttlMs) => {
       await checkRenewedThroughStall(kind, ttlMs);
     });
 
-    it('adds its length to a lease that nobody renews, and no more', async () => {
+    test('adds its length to a lease that nobody renews, and no more', async () => {
       await checkAbandonedThroughStall(kind, 2_000);
     });
   });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkAny } from './tidy/any-rule.ts';
 import { checkBannedWords } from './tidy/banned-words-rule.ts';
 import { checkCircles } from './tidy/circle-rule.ts';
@@ -23,7 +23,7 @@ describe('the repository', () => {
   const paths = new Set(files.map((file) => file.path));
   const sources = files.filter((file) => /\.(ts|mjs|js)$/.test(file.path)).map(parseSource);
 
-  it('has files to check in every package', () => {
+  test('has files to check in every package', () => {
     for (const name of ['protocol', 'core', 'codec', 'grpc-client', 'server', 'client', 'cli', 'test-support']) {
       expect(
         sources.some((source) => source.path.startsWith(`packages/${name}/src/`)),
@@ -37,7 +37,7 @@ describe('the repository', () => {
     expectNone(checkCircles(sources));
   });
 
-  it('keeps clocks, randomness and I/O out of the core', () => {
+  test('keeps clocks, randomness and I/O out of the core', () => {
     expectNone(sources.flatMap(checkCorePurity));
   });
 
@@ -49,36 +49,36 @@ describe('the repository', () => {
     expectNone(sources.flatMap(checkSizes));
   });
 
-  it('names files after what they hold', () => {
+  test('names files after what they hold', () => {
     expectNone(sources.flatMap((source) => checkNames(source, paths)));
   });
 
-  it('holds none of the banned words', () => {
+  test('holds none of the banned words', () => {
     expectNone(files.flatMap(checkBannedWords));
     expectNone(sources.flatMap(checkAny));
   });
 
-  it('has markdown with one title and no dead link', () => {
+  test('has markdown with one title and no dead link', () => {
     expectNone(files.flatMap((file) => checkMarkdown(file, paths)));
     expectNone(sources.flatMap((source) => checkDocumentsNamed(source, paths)));
   });
 
-  it('uses, declares and documents its dependencies', () => {
+  test('uses, declares and documents its dependencies', () => {
     const manifests = files.filter((file) => /^(packages\/[^/]+\/)?package\.json$/.test(file.path));
     const documentation = readFileSync(join(repositoryRoot, 'docs/dependencies.md'), 'utf8');
     expectNone(checkPackages(manifests, sources, documentation));
   });
 
-  it('has a lockfile that npm ci takes on every system', () => {
+  test('has a lockfile that npm ci takes on every system', () => {
     const lockfile = 'package-lock.json';
     expectNone(checkLockfile(lockfile, readFileSync(join(repositoryRoot, lockfile), 'utf8')));
   });
 
-  it('exports nothing that nobody imports', async () => {
+  test('exports nothing that nobody imports', async () => {
     expectNone(await findDeadExports(repositoryRoot));
   });
 
-  it('has the documents that a newcomer looks for', () => {
+  test('has the documents that a newcomer looks for', () => {
     for (const name of ['README', 'ARCHITECTURE', 'STYLE', 'CONTRIBUTING', 'CHANGELOG', 'docs/README']) {
       expect(existsSync(join(repositoryRoot, `${name}.md`)), `${name}.md`).toBe(true);
     }

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, inject, it } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { CrashRun } from './crash-run.ts';
 
 const seed = inject('seed');
 const kills = 6;
 
-it(
+test(
   `loses nothing that was acknowledged in ${kills} kills under load (TENURE_TEST_SEED=${seed})`,
   { timeout: 180_000 },
   async () => {

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, inject, it } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { CrashRun } from './crash-run.ts';
 
 const seed = inject('seed');
 const kills = { commit: 15, ci: 15, soak: 60 }[inject('effort')];
 
-it(
+test(
   `loses nothing that was acknowledged in ${kills} kills under load (TENURE_TEST_SEED=${seed})`,
   { timeout: 600_000 },
   async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 
 const module = new URL('../../scripts/limited-run.mjs', import.meta.url).href;
 
@@ -21,7 +21,7 @@ async function partOf(shareSeconds: number, program: string): Promise<{ code: nu
   return { code, out };
 }
 
-it('stops a part that takes three times its share, with the processes that it started, and says so', async () => {
+test('stops a part that takes three times its share, with the processes that it started, and says so', async () => {
   const endless = 'setInterval(() => undefined, 1000)';
   const program = `console.log('pid', require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(
     endless,
@@ -39,6 +39,6 @@ function isAlive(pid: string | undefined): boolean {
   return existsSync(file) && !/\) Z /.test(readFileSync(file, 'utf8'));
 }
 
-it('passes the exit code of a part on that ends in time', async () => {
+test('passes the exit code of a part on that ends in time', async () => {
   expect(await partOf(60, 'process.exit(3)')).toMatchObject({ code: 3 });
 });

@@ -37,7 +37,7 @@ describe.skipIf(!hasEtcd())('etcd at its quota', () => {
   const serversMax = 3;
 
   /** How many calls that failed had their effect. */
-  async function fillOne(): Promise<number> {
+  async function checkWhileFilling(): Promise<number> {
     const server = await EtcdProcess.start('--quota-backend-bytes', `${1024 * 1024}`);
     await using client = new EtcdClient({ endpoints: server.endpoint });
     try {
@@ -77,7 +77,7 @@ describe.skipIf(!hasEtcd())('etcd at its quota', () => {
   }
 
   test('no error says that nothing was done when it was', async () => {
-    for (let servers = 0; servers < serversMax && (await fillOne()) === 0; servers++);
+    for (let servers = 0; servers < serversMax && (await checkWhileFilling()) === 0; servers++);
   });
 });
 

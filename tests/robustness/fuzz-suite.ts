@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FloodReport } from './call-flood.ts';
 import { type Footprint, FuzzRun } from './fuzz-run.ts';
 import { RenewalProbe } from './renewal-probe.ts';
@@ -61,14 +61,14 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     expect(answered).toBeGreaterThan(0);
   }
 
-  it(`${hostile} frames and HTTP/1 requests, few of them sound, change nothing`, timeout(hostile), async () => {
+  test(`${hostile} frames and HTTP/1 requests, few of them sound, change nothing`, timeout(hostile), async () => {
     const before = await run.fingerprint();
     expect(await run.sendHostile(hostile)).toBeGreaterThanOrEqual(hostile);
     await expectServed('frames and requests');
     expect(await run.fingerprint()).toEqual(before);
   });
 
-  it(`${refused} messages that are refused or only read change nothing`, timeout(refused), async () => {
+  test(`${refused} messages that are refused or only read change nothing`, timeout(refused), async () => {
     const before = await run.fingerprint();
     const report = await run.sendRefused(refused);
     print(report);
@@ -80,7 +80,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     await run.put();
   });
 
-  it(`${any} messages of any kind leave a server that works`, timeout(any), async () => {
+  test(`${any} messages of any kind leave a server that works`, timeout(any), async () => {
     const report = await run.sendAny(any);
     print(report);
     await expectServed('messages of any kind');
@@ -90,7 +90,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     await run.put();
   });
 
-  it('nothing is left of it all', { timeout: leastTimeoutMs }, async () => {
+  test('nothing is left of it all', { timeout: leastTimeoutMs }, async () => {
     await neighbour.stop();
     await run.wipe();
     const gauges = outlastsDead ? [...clientGauges, ...storeGauges] : storeGauges;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LargeReads } from './large-reads.ts';
 import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './renewal-delay.ts';
 import { TestedServer } from './tested-server.ts';
@@ -36,7 +36,7 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
     expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
   }
 
-  it(`a range of ${keys} keys holds up no renewal, whatever is asked of it`, async () => {
+  test(`a range of ${keys} keys holds up no renewal, whatever is asked of it`, async () => {
     await expectShort('reading all keys', async () => {
       // Each row has a key of 13 bytes, a value and five numbers.
       expect(await reads.range({})).toBeGreaterThan(30 * keys);
@@ -50,7 +50,7 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
     });
   });
 
-  it(`nor do five lists of ${leases} leases, or one of the keys of a lease`, async () => {
+  test(`nor do five lists of ${leases} leases, or one of the keys of a lease`, async () => {
     await expectShort('listing all leases five times', async () => {
       const bytes = await reads.listLeases(5);
       // An id takes at most five bytes here, and its frame three.
@@ -62,7 +62,7 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
     });
   });
 
-  it('nor do transactions, as large as they may be or larger', async () => {
+  test('nor do transactions, as large as they may be or larger', async () => {
     await expectShort('the largest transaction', () => reads.largestTxn(Math.min(txnRows, keys)));
     await expectShort('refusing transactions of 1,920 ranges', async () => {
       await reads.attack(20, false);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ComingsAndGoings } from './comings-and-goings.ts';
 import { TestedServer } from './tested-server.ts';
 
@@ -35,15 +35,15 @@ export function describeMemory({ watches, keepAliveStreams, leases, maxGrowthMiB
     expect(server.complaints).toBe('');
   }
 
-  it(`${watches} watches that come and go leave nothing behind`, async () => {
+  test(`${watches} watches that come and go leave nothing behind`, async () => {
     await expectNothingKept('watches', watches, (count) => crowd.watches(count));
   });
 
-  it(`${keepAliveStreams} keep-alive streams that come and go leave nothing behind`, async () => {
+  test(`${keepAliveStreams} keep-alive streams that come and go leave nothing behind`, async () => {
     await expectNothingKept('keep-alive streams', keepAliveStreams, (count) => crowd.keepAliveStreams(count));
   });
 
-  it(`${leases} leases that are granted and revoked leave nothing behind`, async () => {
+  test(`${leases} leases that are granted and revoked leave nothing behind`, async () => {
     await expectNothingKept('leases', leases, (count) => crowd.leases(count));
   });
 }

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkBannedWords } from './banned-words-rule.ts';
 
 describe('the banned words', () => {
   const check = (text: string, path = 'packages/core/src/a.test.ts') => checkBannedWords({ path, text });
 
-  it.each([
+  test.each([
     '// TODO: later',
     '// FIXME',
     '// @ts-ignore',
@@ -22,7 +22,7 @@ describe('the banned words', () => {
     expect(check(`\n${text}\n`)).toMatchObject([{ line: 2 }]);
   });
 
-  it.each([
+  test.each([
     '// as many as there are',
     `it.skipIf(!etcd)('x', f);`,
     '// oxlint-disable-next-line no-var -- this file is parsed by old Nodes too',
@@ -31,14 +31,14 @@ describe('the banned words', () => {
     expect(check(text)).toEqual([]);
   });
 
-  it("refuse etcd's texts where the server would write them a second time", () => {
+  test("refuse etcd's texts where the server would write them a second time", () => {
     const text = 'throw new GrpcStatus(14, `etcdserver: request timed out: ${why}`);';
     expect(check(text, 'packages/server/src/grpc/a.ts')).toHaveLength(1);
     for (const path of ['packages/server/src/engines/etcd/a.ts', 'packages/server/src/grpc/a.test.ts', 'tests/a.ts'])
       expect(check(text, path)).toEqual([]);
   });
 
-  it('refuse the code words only in code', () => {
+  test('refuse the code words only in code', () => {
     expect(check('TODO is banned', 'STYLE.md')).toEqual([]);
     expect(check('see /work/main', 'STYLE.md')).toHaveLength(1);
   });

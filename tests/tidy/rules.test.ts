@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { checkAny } from './any-rule.ts';
 import { checkCircles } from './circle-rule.ts';
 import { checkCorePurity } from './core-purity-rule.ts';
@@ -26,7 +26,7 @@ const messages = (violations: readonly Violation[]) => violations.map(({ line, m
 describe('the dependency rule', () => {
   const check = (path: string, text: string) => messages(checkDependencies(source(path, text)));
 
-  it.each([
+  test.each([
     ['packages/protocol/src/a.ts', `import { x } from '@tenure/core';`, '1: protocol may not import core'],
     ['packages/core/src/a.ts', `import type { X } from '@tenure/protocol';`, '1: core may not import protocol'],
     ['packages/core/src/a.ts', `import p from 'pino';`, '1: core may import only sorted-btree, not pino'],
@@ -76,7 +76,7 @@ describe('the dependency rule', () => {
     expect(check(path, text)).toEqual([message]);
   });
 
-  it.each([
+  test.each([
     ['packages/server/src/a.ts', `import { x } from '@tenure/core'; import { y } from '@tenure/protocol';`],
     ['packages/server/src/engines/etcd/a.ts', `import { x } from 'tenure/etcd';`],
     ['packages/cli/src/serve.ts', `const { serve } = await import('@tenure/server');`],
@@ -120,7 +120,7 @@ describe('the circle rule', () => {
 describe('the purity rule', () => {
   const check = (text: string, path = 'packages/core/src/a.ts') => messages(checkCorePurity(source(path, text)));
 
-  it.each([
+  test.each([
     'Date.now()',
     'new Date()',
     'Math.random()',
@@ -136,12 +136,12 @@ describe('the purity rule', () => {
     expect(check(`export const f = () => ${expression};`)).toHaveLength(1);
   });
 
-  it('refuses the modules of Node', () => {
+  test('refuses the modules of Node', () => {
     expect(check(`import { x } from 'node:fs';`)).toEqual(['1: core may not import node:fs']);
     expect(check(`const fs = await import('node:fs');`)).toEqual(['1: core may not import node:fs']);
   });
 
-  it('allows other members of Math, properties of such names, tests, and the other packages', () => {
+  test('allows other members of Math, properties of such names, tests, and the other packages', () => {
     expect(check('export const x = Math.max(1, 2);')).toEqual([]);
     expect(check('export const x = entry.process; export const y = { performance: 1 };')).toEqual([]);
     expect(check('// Date and Math.random are not used here\nexport const x = 1;')).toEqual([]);
@@ -203,7 +203,7 @@ describe('the size rule', () => {
   const check = (text: string, path = 'packages/core/src/a.ts') => messages(checkSizes(source(path, text)));
   const statements = (count: number) => 'f();\n'.repeat(count);
 
-  it('refuses a file of more than 500 lines, and one of more than 400 that gives no reason', () => {
+  test('refuses a file of more than 500 lines, and one of more than 400 that gives no reason', () => {
     expect(check(statements(400))).toEqual([]);
     expect(check(statements(401))).toHaveLength(1);
     expect(check(`// Reason for length: one table.\n${statements(450)}`)).toEqual([]);
@@ -211,7 +211,7 @@ describe('the size rule', () => {
     expect(check(statements(900), 'packages/core/src/a.gen.ts')).toEqual([]);
   });
 
-  it('refuses a function, a method or an arrow function of more than 70 lines', () => {
+  test('refuses a function, a method or an arrow function of more than 70 lines', () => {
     const body = (lines: number) => `{\n${statements(lines - 2)}}`;
     for (const head of ['function f() ', 'const f = () => ', 'const f = function () ']) {
       expect(check(head + body(70)), head).toEqual([]);
@@ -223,7 +223,7 @@ describe('the size rule', () => {
     expect(check(`it('x', () => ${body(90)});`)).toHaveLength(1);
   });
 
-  it('refuses a line of more than 120 columns, unless it is an address', () => {
+  test('refuses a line of more than 120 columns, unless it is an address', () => {
     expect(check(`// ${'x'.repeat(117)}`)).toEqual([]);
     expect(check(`\n// ${'x'.repeat(118)}`)).toEqual(['2: 121 columns, 120 at most']);
     expect(check(`// https://example.com/${'x'.repeat(118)}`)).toEqual([]);
@@ -231,7 +231,7 @@ describe('the size rule', () => {
 });
 
 describe('the rule against any', () => {
-  it('refuses the type and not the word', () => {
+  test('refuses the type and not the word', () => {
     const found = (text: string) => messages(checkAny(source('packages/core/src/a.ts', text)));
     expect(found('const x = y as any;')).toEqual(['1: use unknown and narrow it']);
     expect(found('\nfunction f(x: any): Map<string, any> {}')).toHaveLength(2);
@@ -243,7 +243,7 @@ describe('the naming rule', () => {
   const check = (path: string, text: string, others: string[] = []) =>
     messages(checkNames(source(path, text), new Set([path, ...others])));
 
-  it.each([
+  test.each([
     ['packages/core/src/leaseStore.ts', 'export class LeaseStore {}', 'file names are kebab-case'],
     ['packages/core/src/utils/lease.ts', 'export class Lease {}', 'name the folder after what is in it'],
     ['packages/core/src/lease-part2.ts', 'export class Lease {}', 'split by noun, not into numbered parts'],
@@ -263,7 +263,7 @@ describe('the naming rule', () => {
     expect(check(path, text)).toEqual([`1: ${message}`]);
   });
 
-  it.each([
+  test.each([
     ['packages/core/src/kv-types.ts', 'export interface KeyValue {}\nexport type KvEvent = 1;'],
     ['packages/core/src/lease-error.ts', 'export class LeaseError {}\nexport class GoneError {}'],
     ['packages/server/src/range-codec.ts', 'export function encodeRange() {}\nexport function decodeRange() {}'],
@@ -276,7 +276,7 @@ describe('the naming rule', () => {
     expect(check(path, text)).toEqual([]);
   });
 
-  it('finds the source that stands beside a test', () => {
+  test('finds the source that stands beside a test', () => {
     expect(check('packages/core/src/a/b.test.ts', '', ['packages/core/src/a/b.ts'])).toEqual([]);
     expect(check('packages/core/src/a/b.property.test.ts', '', ['packages/core/src/a/b.ts'])).toEqual([]);
     expect(check('packages/core/src/a/b.test.ts', '', ['packages/core/src/b.ts'])).toHaveLength(1);
@@ -287,14 +287,14 @@ describe('the markdown rule', () => {
   const paths = new Set(['docs/a.md', 'docs/deep/b.md', 'packages/core/src/a.ts']);
   const check = (text: string) => messages(checkMarkdown({ path: 'docs/a.md', text }, paths));
 
-  it('wants one title, and takes no comment in a code block for one', () => {
+  test('wants one title, and takes no comment in a code block for one', () => {
     expect(check('# One\n\ntext\n')).toEqual([]);
     expect(check('text\n')).toEqual(['1: 0 titles, 1 wanted']);
     expect(check('# One\n\n# Two\n')).toEqual(['1: 2 titles, 1 wanted']);
     expect(check('# One\n\n```\n# a comment\n```\n')).toEqual([]);
   });
 
-  it('refuses links and names of files that do not exist', () => {
+  test('refuses links and names of files that do not exist', () => {
     expect(
       check('# A\n[b](deep/b.md) [b](./deep/b.md#x) [up](../packages/core) [web](https://x.y/z) [here](#x)'),
     ).toEqual([]);
@@ -303,7 +303,7 @@ describe('the markdown rule', () => {
     expect(check('# A\n`packages/core/src/gone.ts`')).toEqual(['2: packages/core/src/gone.ts does not exist']);
   });
 
-  it('refuses comments that point to a document that is not there', () => {
+  test('refuses comments that point to a document that is not there', () => {
     const found = (text: string) => messages(checkDocumentsNamed(source('packages/core/src/a.ts', text), paths));
     expect(found('// See docs/a.md.')).toEqual([]);
     expect(found('\n// See gone.md.')).toEqual(['2: gone.md is not in the repository']);
@@ -317,7 +317,7 @@ describe('the packages rule', () => {
   });
   const code = [source('packages/core/src/a.ts', `import BTree from 'sorted-btree';`)];
 
-  it('wants every dependency used, declared and documented', () => {
+  test('wants every dependency used, declared and documented', () => {
     const right = manifest({ name: '@tenure/core', dependencies: { 'sorted-btree': '1' } });
     expect(checkPackages([right], code, '- `sorted-btree`: trees')).toEqual([]);
     expect(messages(checkPackages([right], code, ''))).toEqual(['4: sorted-btree has no line in docs/dependencies.md']);
@@ -331,7 +331,7 @@ describe('the packages rule', () => {
 });
 
 describe('the lockfile rule', () => {
-  it('wants an entry for every optional dependency', () => {
+  test('wants an entry for every optional dependency', () => {
     const owner = { optionalDependencies: { '@x/linux': '1.0.0', '@x/darwin': '1.0.0' } };
     const check = (packages: object) => messages(checkLockfile('package-lock.json', JSON.stringify({ packages })));
     const linux = { 'node_modules/@x/linux': { version: '1.0.0' } };
@@ -356,7 +356,7 @@ describe('the search for dead exports', () => {
     return folder;
   }
 
-  it('finds an export and a file that nothing imports', async () => {
+  test('finds an export and a file that nothing imports', async () => {
     const found = await findDeadExports(
       project({
         'package.json': '{ "name": "x", "type": "module" }',
@@ -374,7 +374,7 @@ describe('the search for dead exports', () => {
 });
 
 describe('the list of files', () => {
-  it('leaves out what is built, installed or hidden', () => {
+  test('leaves out what is built, installed or hidden', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-tidy-'));
     for (const path of ['a.ts', 'b/c.md', 'node_modules/x/d.ts', 'dist/e.ts', '.git/f.md', '.ci/run', 'g.bin']) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -384,7 +384,7 @@ describe('the list of files', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('counts lines from 1', () => {
+  test('counts lines from 1', () => {
     expect([0, 1, 2, 3].map((offset) => lineAt('a\nb\n', offset))).toEqual([1, 1, 2, 2]);
   });
 });

@@ -1,6 +1,6 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { strictlyValid } from './testing/strict-validity.ts';
 import { damagedSoup, wireSoup } from './testing/wire-soup.ts';
 import { checkMessage, withNames } from './check-message.ts';
@@ -43,7 +43,7 @@ function refusalOf(schema: DescMessage, bytes: Buffer): DecodeError | undefined 
 }
 
 describe('the check of a message', () => {
-  it.for(schemas.map((schema) => [schema.name, schema] as const))('takes every valid %s', ([, schema]) => {
+  test.for(schemas.map((schema) => [schema.name, schema] as const))('takes every valid %s', ([, schema]) => {
     fc.assert(
       fc.property(wireSoup(schema), (bytes) => {
         expect(refusalOf(schema, bytes)).toBeUndefined();
@@ -52,7 +52,7 @@ describe('the check of a message', () => {
     );
   });
 
-  it.for(schemas.map((schema) => [schema.name, schema] as const))('refuses exactly what is no %s', ([, schema]) => {
+  test.for(schemas.map((schema) => [schema.name, schema] as const))('refuses exactly what is no %s', ([, schema]) => {
     fc.assert(
       fc.property(damagedSoup(schema), (bytes) => {
         expect(refusalOf(schema, bytes) === undefined).toBe(strictlyValid(schema, bytes));
@@ -61,7 +61,7 @@ describe('the check of a message', () => {
     );
   });
 
-  it('takes numbers of a list one by one and packed, and nothing else', () => {
+  test('takes numbers of a list one by one and packed, and nothing else', () => {
     const filters = (...bytes: number[]): Buffer => Buffer.from([0x0a, bytes.length, ...bytes]);
     expect(refusalOf(WatchRequestSchema, filters(0x28, 0x01))).toBeUndefined();
     expect(refusalOf(WatchRequestSchema, filters(0x2a, 0x02, 0x01, 0x00))).toBeUndefined();
@@ -72,7 +72,7 @@ describe('the check of a message', () => {
     expect(refusalOf(RenewLeasesSchema, Buffer.from([0x0a, 0x03, 0x01, 0xff, 0x01]))).toBeUndefined();
   });
 
-  it('ends at a limit, however deep messages lie in each other', () => {
+  test('ends at a limit, however deep messages lie in each other', () => {
     let bytes = Buffer.alloc(0);
     for (let level = 0; level < 2 * maxTxnDepth; level += 1) {
       const size = Buffer.from([0x80 | (bytes.length & 0x7f), 0x80 | ((bytes.length >> 7) & 0x7f), bytes.length >> 14]);
@@ -81,7 +81,7 @@ describe('the check of a message', () => {
     expect(refusalOf(TxnRequestSchema, bytes)).toBeUndefined();
   });
 
-  it('gives the names to what a codec without names has refused', () => {
+  test('gives the names to what a codec without names has refused', () => {
     const bytes = Buffer.from([0x0a, 0x01, 0x61, 0x10, 0x01]);
     let refused: unknown;
     try {

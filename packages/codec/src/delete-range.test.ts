@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
@@ -24,7 +24,7 @@ const { DeleteRangeRequestSchema, DeleteRangeResponseSchema } = etcdserverpb;
 const codec = { schema: DeleteRangeRequestSchema, decode: decodeDeleteRangeRequest, shape: deleteRangeShape };
 
 describe('a delete request', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     fc.assert(
       fc.property(deleteRangeRequest, (request) => {
         const framed = encodeDeleteRangeRequest(request);
@@ -35,13 +35,13 @@ describe('a delete request', () => {
     );
   });
 
-  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  test('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
 
-  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+  test('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
 });
 
 describe('the reply to a delete', () => {
-  it('is written as the generated codec writes it', () => {
+  test('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, deleteRangeResult, ({ header, message }, result) => {
         expectSameBytes(

@@ -1,6 +1,6 @@
 import { create, type fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
@@ -41,7 +41,7 @@ const {
 const ttlMs = fc.oneof(fc.nat(5000), fc.integer({ min: 0, max: 9_000_000_000_000 }));
 
 describe('a lease grant', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     const request = fc.record({ id: int64, ttlSeconds: safeInteger, ttlMs: safeInteger, label: text });
     fc.assert(
       fc.property(request, (grant) => {
@@ -68,10 +68,10 @@ describe('a lease grant', () => {
       label: it.label,
     }),
   };
-  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
-  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+  test('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  test('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
 
-  it('is answered in milliseconds, and in seconds rounded up', () => {
+  test('is answered in milliseconds, and in seconds rounded up', () => {
     fc.assert(
       fc.property(headerInBothForms, int64, ttlMs, fc.boolean(), ({ header, message }, id, granted, ttlRaised) => {
         const framed = encodeLeaseGrantResponse(header, { id, ttlMs: granted, ttlRaised });
@@ -84,7 +84,7 @@ describe('a lease grant', () => {
 });
 
 describe('a keep-alive', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     fc.assert(
       fc.property(int64, (id) => {
         const framed = encodeLeaseKeepAliveRequest(id);
@@ -94,7 +94,7 @@ describe('a keep-alive', () => {
     );
   });
 
-  it('is answered in milliseconds, and in seconds rounded up, so that a lease that lives never seems gone', () => {
+  test('is answered in milliseconds, and in seconds rounded up, so that a lease that lives never seems gone', () => {
     fc.assert(
       fc.property(headerInBothForms, int64, ttlMs, ({ header, message }, id, remaining) => {
         const framed = encodeLeaseKeepAliveResponse(header, { id, ttlMs: remaining });
@@ -122,8 +122,8 @@ describe('a keep-alive', () => {
       ttlMs: clamp(it.TTLMs),
     }),
   };
-  it('has a reply that is read as the generated codec reads it', () => readsWhatTheGeneratedReads(reply));
-  it('has a reply that is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(reply));
+  test('has a reply that is read as the generated codec reads it', () => readsWhatTheGeneratedReads(reply));
+  test('has a reply that is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(reply));
 });
 
 describe('lists of leases and of their keys', () => {
@@ -134,7 +134,7 @@ describe('lists of leases and of their keys', () => {
     label: text,
   });
 
-  it('are written as the generated codec writes them', () => {
+  test('are written as the generated codec writes them', () => {
     fc.assert(
       fc.property(headerInBothForms, fc.array(listed), ({ header, message }, leases) => {
         const expected = create(LeaseLeasesResponseSchema, {
@@ -150,7 +150,7 @@ describe('lists of leases and of their keys', () => {
     );
   });
 
-  it('say what remains of one lease, also when it is gone', () => {
+  test('say what remains of one lease, also when it is gone', () => {
     const keys = fc.array(fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')));
     fc.assert(
       fc.property(
@@ -193,13 +193,13 @@ describe('requests that name a lease', () => {
     shape: (it: ReturnType<typeof fromBinary<typeof LeaseTimeToLiveRequestSchema>>) => ({ id: it.ID, keys: it.keys }),
   };
 
-  it('are read as the generated codec reads them', () => {
+  test('are read as the generated codec reads them', () => {
     readsWhatTheGeneratedReads(keepAlive);
     readsWhatTheGeneratedReads(revoke);
     readsWhatTheGeneratedReads(timeToLive);
   });
 
-  it('are refused exactly when they are no messages', () => {
+  test('are refused exactly when they are no messages', () => {
     refusesExactlyWhatIsInvalid(keepAlive);
     refusesExactlyWhatIsInvalid(revoke);
     refusesExactlyWhatIsInvalid(timeToLive);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
@@ -27,7 +27,7 @@ const { PutRequestSchema, PutResponseSchema } = etcdserverpb;
 const codec = { schema: PutRequestSchema, decode: decodePutRequest, shape: putShape };
 
 describe('a put request', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     fc.assert(
       fc.property(putRequest, (put) => {
         const framed = encodePutRequest(put);
@@ -37,11 +37,11 @@ describe('a put request', () => {
     );
   });
 
-  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  test('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
 
-  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+  test('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
 
-  it('can be written and read in the middle of a buffer', () => {
+  test('can be written and read in the middle of a buffer', () => {
     fc.assert(
       fc.property(putRequest, fc.nat(20), (put, start) => {
         const size = putRequestSize(put);
@@ -54,7 +54,7 @@ describe('a put request', () => {
     );
   });
 
-  it('is refused when it is cut off anywhere inside a field', () => {
+  test('is refused when it is cut off anywhere inside a field', () => {
     const bytes = encodePutRequest({
       key: 'a key',
       value: 'a value',
@@ -73,7 +73,7 @@ describe('a put request', () => {
 });
 
 describe('the reply to a put', () => {
-  it('is written as the generated codec writes it', () => {
+  test('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, putResult, ({ header, message }, result) => {
         const framed = encodePutResponse(header, result);

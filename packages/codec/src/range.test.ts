@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
@@ -19,7 +19,7 @@ const { RangeRequestSchema, RangeResponseSchema } = etcdserverpb;
 const codec = { schema: RangeRequestSchema, decode: decodeRangeRequest, shape: rangeShape };
 
 describe('a range request', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     fc.assert(
       fc.property(rangeRequest, (range) => {
         const framed = encodeRangeRequest(range);
@@ -29,13 +29,13 @@ describe('a range request', () => {
     );
   });
 
-  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  test('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
 
-  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+  test('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
 });
 
 describe('the reply to a range', () => {
-  it('is written as the generated codec writes it', () => {
+  test('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, rangeResult, ({ header, message }, result) => {
         const expected = rangeResponseMessage(message, result);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { headerInBothForms } from './testing/headers.ts';
 import { rangeResult } from './testing/shape-arbitraries.ts';
 import { encodeRangeResponse, rangeReplyList } from './range.ts';
 import { SlicedReply } from './sliced-reply.ts';
 
 describe('a reply in slices', () => {
-  it('has the same bytes as one that is written at once, in whatever pieces', () => {
+  test('has the same bytes as one that is written at once, in whatever pieces', () => {
     fc.assert(
       fc.property(
         headerInBothForms,
@@ -26,7 +26,7 @@ describe('a reply in slices', () => {
     );
   });
 
-  it('makes no more in a step than it is told', () => {
+  test('makes no more in a step than it is told', () => {
     const items = Array.from({ length: 1_000 }, (_, at) => at);
     let written = 0;
     const reply = new SlicedReply<number>(

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectSameBytes,
   readsWhatTheGeneratedReads,
@@ -26,7 +26,7 @@ function nested(depth: number): TxnRequest {
 }
 
 describe('a transaction', () => {
-  it('is written as the generated codec writes it, and read back', () => {
+  test('is written as the generated codec writes it, and read back', () => {
     fc.assert(
       fc.property(txnRequest, (txn) => {
         const framed = encodeTxnRequest(txn);
@@ -36,7 +36,7 @@ describe('a transaction', () => {
     );
   });
 
-  it('can be written in the middle of a buffer', () => {
+  test('can be written in the middle of a buffer', () => {
     fc.assert(
       fc.property(txnRequest, (txn) => {
         const measured = measureTxnRequest(txn);
@@ -48,11 +48,11 @@ describe('a transaction', () => {
     );
   });
 
-  it('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
+  test('is read as the generated codec reads it', () => readsWhatTheGeneratedReads(codec));
 
-  it('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
+  test('is refused exactly when it is no message', () => refusesExactlyWhatIsInvalid(codec));
 
-  it('may nest up to the limit and no deeper', () => {
+  test('may nest up to the limit and no deeper', () => {
     const deepest = nested(maxTxnDepth);
     expect(decodeTxnRequest(encodeTxnRequest(deepest), frameHeadroomBytes)).toEqual(deepest);
     const tooDeep = encodeTxnRequest(nested(maxTxnDepth + 1));
@@ -82,7 +82,7 @@ describe('a transaction', () => {
     expect(txn.compare).toEqual([{ result: 0, target: 3, key: 'k', rangeEnd: '', number: 0, value: '', lease: 0n }]);
   });
 
-  it('merges an op that comes in two parts of one kind, and replaces one of another kind', () => {
+  test('merges an op that comes in two parts of one kind, and replaces one of another kind', () => {
     const part = (kind: number, ...bytes: number[]): number[] => [kind, bytes.length, ...bytes];
     const merged = [...part(0x12, ...part(0x0a, 0x6b)), ...part(0x12, ...part(0x12, 0x76))];
     const replaced = [...part(0x12, ...part(0x0a, 0x6b)), ...part(0x1a, ...part(0x12, 0x7a))];

@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectSameBytes } from './testing/codec-properties.ts';
 import { txnResponseMessage } from './testing/generated-replies.ts';
 import { headerInBothForms } from './testing/headers.ts';
@@ -21,7 +21,7 @@ function encodeWhole(header: ResponseHeader, result: TxnResult): Buffer {
 }
 
 describe('the reply to a transaction', () => {
-  it('is written as the generated codec writes it', () => {
+  test('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, txnResult, ({ header, message }, result) => {
         const whole = encodeWhole(header, result);
@@ -33,7 +33,7 @@ describe('the reply to a transaction', () => {
     );
   });
 
-  it('names the server in its own header, and only the revision in those inside it', () => {
+  test('names the server in its own header, and only the revision in those inside it', () => {
     const header = { prefix: responseHeaderPrefix(1n, 2n), revision: 8, raftTerm: 3 };
     const put = { kind: 'put', revision: 8, put: { prevKv: undefined } } as const;
     const inner = { kind: 'txn', revision: 0, txn: { succeeded: false, responses: [put] } } as const;

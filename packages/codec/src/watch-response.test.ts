@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectSameBytes } from './testing/codec-properties.ts';
 import { eventMessage } from './testing/generated-replies.ts';
 import { headerInBothForms } from './testing/headers.ts';
@@ -22,7 +22,7 @@ const fields = fc.record({
 });
 
 describe('a watch response', () => {
-  it('is written as the generated codec writes it', () => {
+  test('is written as the generated codec writes it', () => {
     fc.assert(
       fc.property(headerInBothForms, fields, ({ header, message }, it) => {
         const expected = create(WatchResponseSchema, {
@@ -40,7 +40,7 @@ describe('a watch response', () => {
     );
   });
 
-  it('grows by the size of each event', () => {
+  test('grows by the size of each event', () => {
     fc.assert(
       fc.property(headerInBothForms, fields, ({ header }, it) => {
         const without = encodeWatchResponse(header, { ...it, events: [] }).length;

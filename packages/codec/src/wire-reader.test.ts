@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { int64 } from './testing/shape-arbitraries.ts';
 import { DecodeError } from './decode-error.ts';
 import { WireReader } from './wire-reader.ts';
@@ -25,7 +25,7 @@ function groups(depth: number): Buffer {
 }
 
 describe('the reader of the wire format', () => {
-  it('reads every int64 that the writer writes, in as many bytes as it measured', () => {
+  test('reads every int64 that the writer writes, in as many bytes as it measured', () => {
     fc.assert(
       fc.property(int64, (value) => {
         const out = Buffer.alloc(int64Size(value));
@@ -35,7 +35,7 @@ describe('the reader of the wire format', () => {
     );
   });
 
-  it('reads every safe integer that the writer writes, in as many bytes as it measured', () => {
+  test('reads every safe integer that the writer writes, in as many bytes as it measured', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (value) => {
         const out = Buffer.alloc(varintSize(value));
@@ -45,7 +45,7 @@ describe('the reader of the wire format', () => {
     );
   });
 
-  it('clamps an int64 that is no safe integer, and keeps its sign', () => {
+  test('clamps an int64 that is no safe integer, and keeps its sign', () => {
     fc.assert(
       fc.property(int64, (value) => {
         const out = Buffer.alloc(10);
@@ -59,47 +59,47 @@ describe('the reader of the wire format', () => {
     );
   });
 
-  it('accepts ten bytes of a number and refuses eleven', () => {
+  test('accepts ten bytes of a number and refuses eleven', () => {
     const nines = Array.from({ length: 9 }, () => 0xff);
     expect(new WireReader(Buffer.from([...nines, 0x7f])).bigInt64()).toBe(-1n);
     expect(() => new WireReader(Buffer.from([...nines, 0xff, 0x01])).bigInt64()).toThrow(new DecodeError('Overflow'));
     expect(() => new WireReader(Buffer.from(nines)).bigInt64()).toThrow(new DecodeError('Truncated'));
   });
 
-  it('does not take a length past 2^32 for a short one', () => {
+  test('does not take a length past 2^32 for a short one', () => {
     // The low 32 bits of this length say 1.
     const reader = new WireReader(Buffer.from([0x81, 0x80, 0x80, 0x80, 0x10, 0x61]));
     expect(() => reader.latin1()).toThrow(new DecodeError('Truncated'));
   });
 
-  it('reads nothing beyond the end that it was given', () => {
+  test('reads nothing beyond the end that it was given', () => {
     const bytes = Buffer.from([0x02, 0x61, 0x62, 0x63]);
     expect(new WireReader(bytes, 0, 3).latin1()).toBe('ab');
     expect(() => new WireReader(bytes, 0, 2).latin1()).toThrow(new DecodeError('Truncated'));
     expect(() => new WireReader(bytes, 0, 0).int64()).toThrow(new DecodeError('Truncated'));
   });
 
-  it('refuses text that is not UTF-8', () => {
+  test('refuses text that is not UTF-8', () => {
     expect(new WireReader(Buffer.from([0x03, 0xe2, 0x82, 0xac])).utf8()).toBe('€');
     expect(() => new WireReader(Buffer.from([0x02, 0xe2, 0x82])).utf8()).toThrow(DecodeError);
     // What may look like a byte-order mark is text.
     expect(new WireReader(Buffer.from([0x04, 0xef, 0xbb, 0xbf, 0x61])).utf8()).toBe('\ufeffa');
   });
 
-  it('skips groups as deep as the limit, without recursion', () => {
+  test('skips groups as deep as the limit, without recursion', () => {
     const deepest = groups(100);
     expect(skipAll(deepest)).toBe(deepest.length);
     expect(() => skipAll(groups(101))).toThrow(/max recursion depth/);
     expect(() => skipAll(groups(200_000))).toThrow(/max recursion depth/);
   });
 
-  it('refuses groups that do not end, end twice, or end as another field', () => {
+  test('refuses groups that do not end, end twice, or end as another field', () => {
     expect(() => skip(...groupStart)).toThrow(new DecodeError('Truncated'));
     expect(() => skip(...groupEnd)).toThrow(/illegal wireType 4/);
     expect(() => skip(...groupStart, 0xac, 0x01)).toThrow(/unexpected end of group/);
   });
 
-  it('refuses illegal tags, and known fields in a foreign wire type', () => {
+  test('refuses illegal tags, and known fields in a foreign wire type', () => {
     for (const tag of [0x00, 0x02, 0x06]) {
       expect(() => skip(tag, 0x01, 0x00, 0x00)).toThrow(new DecodeError('IllegalTag'));
     }

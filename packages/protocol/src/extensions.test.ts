@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { file_rpc } from './gen/rpc.gen.ts';
 import { extensionFields, firstExtensionNumber } from './extensions.ts';
 
 describe('the table of extension fields', () => {
-  it('lists exactly the fields that the messages have beyond etcd', () => {
+  test('lists exactly the fields that the messages have beyond etcd', () => {
     const declared = file_rpc.messages.flatMap((message) =>
       message.fields
         .filter((field) => field.number >= firstExtensionNumber)
@@ -13,7 +13,7 @@ describe('the table of extension fields', () => {
     expect(listed.toSorted()).toEqual(declared.toSorted());
   });
 
-  it('gives a number one name, in every message', () => {
+  test('gives a number one name, in every message', () => {
     const names = new Map<number, string>();
     for (const { field, number } of extensionFields) {
       expect(names.get(number) ?? field).toBe(field);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { rpcMethods } from './methods.ts';
 
 function paths(service: string): string[] {
@@ -6,7 +6,7 @@ function paths(service: string): string[] {
 }
 
 describe('the table of methods', () => {
-  it('has every service of etcd and its RPCs', () => {
+  test('has every service of etcd and its RPCs', () => {
     expect(paths('etcdserverpb.KV')).toEqual(['Range', 'Put', 'DeleteRange', 'Txn', 'Compact']);
     expect(paths('etcdserverpb.Lease')).toEqual([
       'LeaseGrant',
@@ -22,7 +22,7 @@ describe('the table of methods', () => {
     expect(paths('v3lockpb.Lock')).toEqual(['Lock', 'Unlock']);
   });
 
-  it('knows which RPCs stream', () => {
+  test('knows which RPCs stream', () => {
     const streaming = [...rpcMethods.values()].filter((method) => method.kind !== 'unary');
     expect(streaming.map(({ path, kind }) => `${path} ${kind}`)).toEqual([
       '/etcdserverpb.Watch/Watch bidi',

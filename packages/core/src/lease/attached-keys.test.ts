@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { KeyEntry } from '../mvcc/key-entry.ts';
 import { attachKey, detachKey, visitKeys } from './attached-keys.ts';
 import type { AttachedKeys } from './attached-keys.ts';
@@ -14,7 +14,7 @@ function visited(keys: AttachedKeys): KeyEntry[] {
   return found;
 }
 
-it('is a sorted set, from no key to more than an array holds and back', () => {
+test('is a sorted set, from no key to more than an array holds and back', () => {
   // A hundred keys in all: the set passes each of its forms on the way up and down.
   const change = fc.record({ key: fc.integer({ min: 0, max: 99 }), attach: fc.boolean() });
   const growing = fc.array(change, { maxLength: 300, size: 'max' });
@@ -41,7 +41,7 @@ it('is a sorted set, from no key to more than an array holds and back', () => {
   );
 });
 
-it('costs nothing without a key and one reference with one', () => {
+test('costs nothing without a key and one reference with one', () => {
   const one = entry('a');
   const keys = attachKey(undefined, one);
   expect(keys).toBe(one);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { IntervalSet } from './interval-set.ts';
 
 const text = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\xff'), maxLength: 3 });
 
-it('has exactly the strings that lie in one of its intervals', () => {
+test('has exactly the strings that lie in one of its intervals', () => {
   const intervals = fc.array(fc.tuple(text, text), { maxLength: 8 });
   fc.assert(
     fc.property(intervals, intervals, fc.array(text, { minLength: 5 }), (some, more, texts) => {

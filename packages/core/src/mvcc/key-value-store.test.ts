@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { applyNext, deleteRange, grant, put, keysOf, txn } from '../testing/requests.ts';
@@ -6,7 +6,7 @@ import { applyNext, deleteRange, grant, put, keysOf, txn } from '../testing/requ
 const refused = (code: string): unknown => ({ kind: 'error', code });
 
 describe('a put', () => {
-  it('counts versions from the creation of its key', () => {
+  test('counts versions from the creation of its key', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'), deleteRange('a'), put('a', '3'));
     const versions = [2, 3, 4, 5].map((revision) => state.history.eventsAt(revision)[0]!.kv);
@@ -18,7 +18,7 @@ describe('a put', () => {
     ]);
   });
 
-  it('answers with the key before it, if asked and if there was one', () => {
+  test('answers with the key before it, if asked and if there was one', () => {
     const state = new StateMachine();
     const first = applyNext(state, put('a', '1', { prevKv: true }), put('a', '2'), put('a', '3', { prevKv: true }));
     expect(first.responses).toMatchObject([{ put: { prevKv: undefined } }, {}, { put: { prevKv: { value: '2' } } }]);
@@ -26,7 +26,7 @@ describe('a put', () => {
     expect(applyNext(state, put('a', '4', { prevKv: true })).responses).toMatchObject([{ put: { prevKv: undefined } }]);
   });
 
-  it('keeps the value or the lease of its key when told to, and needs the key for that', () => {
+  test('keeps the value or the lease of its key when told to, and needs the key for that', () => {
     const state = new StateMachine();
     applyNext(state, grant(1n), grant(2n), put('a', 'old', { lease: 1n }));
     applyNext(state, put('a', '', { ignoreValue: true, lease: 2n }), put('a', 'new', { ignoreLease: true }));
@@ -40,7 +40,7 @@ describe('a put', () => {
 });
 
 describe('the event of a change', () => {
-  it('has the pair of before the whole revision, also in a state that was restored', () => {
+  test('has the pair of before the whole revision, also in a state that was restored', () => {
     const state = new StateMachine();
     applyNext(state, put('a', 'old'));
     // Only a deletion without end may cover a key that is put beside it.
@@ -69,7 +69,7 @@ describe('the event of a change', () => {
 });
 
 describe('compaction', () => {
-  it('moves forward only, and not beyond the newest revision', () => {
+  test('moves forward only, and not beyond the newest revision', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'));
     const compact = (revision: number): unknown => applyNext(state, { kind: 'compact', revision }).responses[0];
@@ -85,7 +85,7 @@ describe('compaction', () => {
     expect(compact(2)).toEqual(refused('Compacted'));
   });
 
-  it('keeps the events of the compacted revision, without what they replaced', () => {
+  test('keeps the events of the compacted revision, without what they replaced', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'), deleteRange('a'), { kind: 'compact', revision: 4 });
     const event = { type: 'delete', kv: { key: 'a', modRevision: 4 }, prevKv: undefined };
@@ -98,7 +98,7 @@ describe('compaction', () => {
 });
 
 describe('the hash of the keys', () => {
-  it('is that of a revision, whatever came later, and depends on every field', () => {
+  test('is that of a revision, whatever came later, and depends on every field', () => {
     const hashOf = (...commands: Parameters<typeof applyNext>[1][]): unknown => {
       const state = new StateMachine();
       applyNext(state, grant(1n), grant(1n << 40n), ...commands);
@@ -116,7 +116,7 @@ describe('the hash of the keys', () => {
     expect(new Set([same, ...others].map((hash) => JSON.stringify(hash))).size).toBe(6);
   });
 
-  it('is refused for revisions that are compacted or yet to come', () => {
+  test('is refused for revisions that are compacted or yet to come', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'), put('a', '3'));
     expect(state.hashKv(0)).toMatchObject({ compactRevision: -1, hashRevision: 4 });
@@ -128,7 +128,7 @@ describe('the hash of the keys', () => {
     expect(state.hashKv(3)).toEqual(before);
   });
 
-  it('of a revision that was compacted at stays the one before, for the last ten compactions', () => {
+  test('of a revision that was compacted at stays the one before, for the last ten compactions', () => {
     const state = new StateMachine();
     const hashes: unknown[] = [];
     for (let revision = 2; revision <= 13; revision++) {
@@ -141,7 +141,7 @@ describe('the hash of the keys', () => {
     for (let revision = 4; revision <= 13; revision++) expect(state.hashKv(revision)).toEqual(hashes[revision - 2]);
   });
 
-  it('is one and the same below every revision', () => {
+  test('is one and the same below every revision', () => {
     const state = new StateMachine();
     const empty = state.hashKv(-1);
     applyNext(state, put('a', '1'));
@@ -151,7 +151,7 @@ describe('the hash of the keys', () => {
 });
 
 describe('the sizes', () => {
-  it('go back to what they were when everything is deleted, compacted and scrubbed', () => {
+  test('go back to what they were when everything is deleted, compacted and scrubbed', () => {
     const state = new StateMachine();
     applyNext(state, put('k', 'v'));
     applyNext(state, { kind: 'compact', revision: state.currentRevision });

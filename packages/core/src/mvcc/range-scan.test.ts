@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { applyNext, deleteRange, put, rangeRequest } from '../testing/requests.ts';
 import type { RangeRequest } from './kv-types.ts';
@@ -18,7 +18,7 @@ function read(key: string, rangeEnd = '', options: Partial<RangeRequest> = {}): 
 }
 
 describe('a range', () => {
-  it('is one key, an interval, everything from a key on, or nothing', () => {
+  test('is one key, an interval, everything from a key on, or nothing', () => {
     expect(read('b').keys).toBe('b');
     expect(read('e').keys).toBe('');
     expect(read('b', 'd').keys).toBe('bc');
@@ -29,20 +29,20 @@ describe('a range', () => {
     expect(read('x', '\0').keys).toBe('');
   });
 
-  it('counts everything, whatever the limit lets through', () => {
+  test('counts everything, whatever the limit lets through', () => {
     expect(read('a', '\0', { limit: 2 })).toEqual({ keys: 'ab', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { limit: 4 })).toEqual({ keys: 'abcd', rest: { more: false, count: 4 } });
     expect(read('a', '\0', { limit: -1 }).keys).toBe('abcd');
     expect(read('a', '\0', { limit: 1, countOnly: true })).toEqual({ keys: '', rest: { more: false, count: 4 } });
   });
 
-  it('filters by revision before it limits, and counts what it filtered out', () => {
+  test('filters by revision before it limits, and counts what it filtered out', () => {
     expect(read('a', '\0', { minModRevision: 4, limit: 2 })).toEqual({ keys: 'bc', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { maxModRevision: 3 })).toEqual({ keys: 'a', rest: { more: false, count: 4 } });
     expect(read('a', '\0', { minCreateRevision: 3, maxCreateRevision: 4 }).keys).toBe('bc');
   });
 
-  it('sorts by every target, up and down', () => {
+  test('sorts by every target, up and down', () => {
     const sorted = (sortTarget: number, sortOrder: number): string => read('a', '\0', { sortTarget, sortOrder }).keys;
     expect([sorted(0, 1), sorted(0, 2)]).toEqual(['abcd', 'dcba']);
     expect([sorted(1, 1), sorted(1, 2)]).toEqual(['acdb', 'bacd']);
@@ -51,18 +51,18 @@ describe('a range', () => {
     expect([sorted(4, 1), sorted(4, 2)]).toEqual(['dcab', 'bacd']);
   });
 
-  it('sorts up when a target is given without an order, but cuts first then, as etcd does', () => {
+  test('sorts up when a target is given without an order, but cuts first then, as etcd does', () => {
     expect(read('a', '\0', { sortTarget: 4 }).keys).toBe('dcab');
     expect(read('a', '\0', { sortTarget: 4, limit: 1 })).toEqual({ keys: 'a', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { sortTarget: 4, sortOrder: 1, limit: 1 }).keys).toBe('d');
   });
 
-  it('leaves the values out when only keys are wanted, but may sort by them', () => {
+  test('leaves the values out when only keys are wanted, but may sort by them', () => {
     const result = machine().range(rangeRequest('a', '\0', { keysOnly: true, sortTarget: 4, sortOrder: 1 }));
     expect(result).toMatchObject({ kvs: [{ key: 'd', value: '', modRevision: 5 }, {}, {}, {}] });
   });
 
-  it('reads the past, from the compacted revision on', () => {
+  test('reads the past, from the compacted revision on', () => {
     const state = machine();
     const keysAt = (revision: number): string => {
       const result = state.range(rangeRequest('a', '\0', { revision }));

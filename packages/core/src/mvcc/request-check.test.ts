@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { applyNext, compare, deleteRange, put, putRequest, range, rangeRequest, txn } from '../testing/requests.ts';
 import type { RequestOp, TxnRequest } from './kv-types.ts';
@@ -15,12 +15,12 @@ function many(count: number): RequestOp[] {
 }
 
 describe('checkRange', () => {
-  it('wants a key', () => {
+  test('wants a key', () => {
     expect(checkRange(rangeRequest(''))).toEqual(refused('EmptyKey'));
     expect(checkRange(rangeRequest('\0', '\0'))).toBeUndefined();
   });
 
-  it('wants an order and a target that exist', () => {
+  test('wants an order and a target that exist', () => {
     for (const sortOrder of [-1, 3, 1.5]) {
       expect(checkRange(rangeRequest('a', '', { sortOrder }))).toEqual(refused('InvalidSortOption'));
     }
@@ -32,14 +32,14 @@ describe('checkRange', () => {
 });
 
 describe('checkCompact', () => {
-  it('takes what lies before revision 0 for compacted, in every state', () => {
+  test('takes what lies before revision 0 for compacted, in every state', () => {
     for (const revision of [Number.MIN_SAFE_INTEGER, -2, -1]) {
       expect(checkCompact(revision)).toEqual(refused('Compacted'));
     }
     for (const revision of [0, 1, Number.MAX_SAFE_INTEGER]) expect(checkCompact(revision)).toBeUndefined();
   });
 
-  it('refuses nothing that a new state machine would do', () => {
+  test('refuses nothing that a new state machine would do', () => {
     for (const revision of [-2, -1, 0, 1]) {
       const state = new StateMachine();
       const [response] = applyNext(state, { kind: 'compact', revision }).responses;
@@ -49,13 +49,13 @@ describe('checkCompact', () => {
 });
 
 describe('checkPut and checkDeleteRange', () => {
-  it('want a key', () => {
+  test('want a key', () => {
     expect(checkPut(putRequest('', 'v'))).toEqual(refused('EmptyKey'));
     expect(checkDeleteRange({ key: '', rangeEnd: '\0', prevKv: false })).toEqual(refused('EmptyKey'));
     expect(checkDeleteRange({ key: 'a', rangeEnd: '', prevKv: false })).toBeUndefined();
   });
 
-  it('refuse what a put says it ignores', () => {
+  test('refuse what a put says it ignores', () => {
     expect(checkPut(putRequest('a', 'v', { ignoreValue: true }))).toEqual(refused('ValueProvided'));
     expect(checkPut(putRequest('a', '', { ignoreLease: true, lease: 1n }))).toEqual(refused('LeaseProvided'));
     expect(checkPut(putRequest('a', '', { ignoreValue: true, ignoreLease: true }))).toBeUndefined();
@@ -63,7 +63,7 @@ describe('checkPut and checkDeleteRange', () => {
 });
 
 describe('checkTxn', () => {
-  it('bounds each of the three lists', () => {
+  test('bounds each of the three lists', () => {
     expect(checkTxn(request({ success: many(4), failure: many(4) }), 4)).toBeUndefined();
     expect(checkTxn(request({ success: many(5) }), 4)).toEqual(refused('TooManyOps'));
     expect(checkTxn(request({ failure: many(5) }), 4)).toEqual(refused('TooManyOps'));
@@ -72,7 +72,7 @@ describe('checkTxn', () => {
     );
   });
 
-  it('leaves a nested transaction what its parent did not use', () => {
+  test('leaves a nested transaction what its parent did not use', () => {
     const nested = (own: number): RequestOp => txn({ success: many(own) });
     expect(checkTxn(request({ success: [nested(3)] }), 4)).toBeUndefined();
     expect(checkTxn(request({ success: [nested(4)] }), 4)).toEqual(refused('TooManyOps'));
@@ -82,13 +82,13 @@ describe('checkTxn', () => {
     ).toBe(undefined);
   });
 
-  it('bounds the total too, so that a small request cannot hold very many ops', () => {
+  test('bounds the total too, so that a small request cannot hold very many ops', () => {
     let ops: RequestOp[] = [range('a')];
     for (let depth = 0; depth < 40; depth++) ops = [txn({ success: ops }), txn({ failure: ops })];
     expect(checkTxn(request({ success: ops }), 128)).toEqual(refused('TooManyOps'));
   });
 
-  it('checks every op of both branches, nested ones too', () => {
+  test('checks every op of both branches, nested ones too', () => {
     const bad: [RequestOp, string][] = [
       [put('', 'v'), 'EmptyKey'],
       [range('a', '', { sortOrder: 7 }), 'InvalidSortOption'],
@@ -119,7 +119,7 @@ describe('checkTxn on keys written twice', () => {
     ['two puts far down', [txn({ success: [txn({ success: [put('a', '1'), put('a', '2')] })] })]],
   ];
   for (const [what, ops] of duplicate) {
-    it(`refuses ${what}`, () => {
+    test(`refuses ${what}`, () => {
       expect(checkTxn(request({ success: ops }), 128)).toEqual(refused('DuplicateKey'));
       expect(checkTxn(request({ failure: ops }), 128)).toEqual(refused('DuplicateKey'));
     });
@@ -135,12 +135,12 @@ describe('checkTxn on keys written twice', () => {
     ['a put before the delete of a sibling', [txn({ success: [put('a', '')] }), txn({ success: [deleteRange('a')] })]],
   ];
   for (const [what, ops] of allowed) {
-    it(`lets ${what} pass`, () => {
+    test(`lets ${what} pass`, () => {
       expect(checkTxn(request({ success: ops }), 128)).toBeUndefined();
     });
   }
 
-  it('lets the two branches write the same key', () => {
+  test('lets the two branches write the same key', () => {
     expect(checkTxn(request({ success: [put('a', '')], failure: [put('a', '')] }), 128)).toBeUndefined();
   });
 });

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { applyNext, deleteRange, put, rangeRequest } from '../testing/requests.ts';
 
 describe('scrubbing', () => {
-  it('frees little by little, and says when it is done', () => {
+  test('frees little by little, and says when it is done', () => {
     const state = new StateMachine();
     for (let i = 0; i < 1500; i++) applyNext(state, put('a', `${i}`));
     expect(state.scrub(10)).toBe(false);
@@ -19,7 +19,7 @@ describe('scrubbing', () => {
     expect(state.scrub(100)).toBe(false);
   });
 
-  it('leaves what a snapshot needs while that is written, and only that long', () => {
+  test('leaves what a snapshot needs while that is written, and only that long', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'));
     const full = state.sizeBytes;
@@ -37,7 +37,7 @@ describe('scrubbing', () => {
     expect(state.sizeBytes).toBeLessThan(full);
   });
 
-  it('leaves each revision from the oldest held one on, of a history that was compacted before', () => {
+  test('leaves each revision from the oldest held one on, of a history that was compacted before', () => {
     const state = new StateMachine();
     for (let i = 0; i < 10; i++) applyNext(state, put('a', `${i}`), put('b', `${i}`), deleteRange('b'));
     for (let revision = 2; revision < 14; revision += 2) {
@@ -53,7 +53,7 @@ describe('scrubbing', () => {
     }
   });
 
-  it('goes on however snapshots overlap: each keeps only what was there when it began', () => {
+  test('goes on however snapshots overlap: each keeps only what was there when it began', () => {
     const state = new StateMachine();
     let snapshot = state.snapshot();
     for (let round = 0; round < 50; round++) {
@@ -69,7 +69,7 @@ describe('scrubbing', () => {
     snapshot.return();
   });
 
-  it('leaves what a read in slices needs, and takes what lies below, however such reads overlap', () => {
+  test('leaves what a read in slices needs, and takes what lies below, however such reads overlap', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'), put('b', '1'), put('c', '1'));
     const request = rangeRequest('a', '\0');
@@ -97,7 +97,7 @@ describe('scrubbing', () => {
     expect(state.sizeBytes).toBeLessThan(pinned);
   });
 
-  it('lets a deleted key go when its deletion is below the compacted revision', () => {
+  test('lets a deleted key go when its deletion is below the compacted revision', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), deleteRange('a'), { kind: 'compact', revision: 3 });
     while (state.scrub(1));
@@ -108,7 +108,7 @@ describe('scrubbing', () => {
     expect(state.sizeBytes).toBe(state.sizeInUseBytes);
   });
 
-  it('leaves the deletions at the compacted revision out of what a quota counts, until the next compaction', () => {
+  test('leaves the deletions at the compacted revision out of what a quota counts, until the next compaction', () => {
     const keys = 100;
     const state = new StateMachine();
     for (let key = 0; key < keys; key++) applyNext(state, put(`${key}`, ''));

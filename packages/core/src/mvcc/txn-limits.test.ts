@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import type { Command, CommandResponse } from '../state-machine/command.ts';
 import { StateMachine } from '../state-machine/state-machine.ts';
@@ -27,7 +27,7 @@ function answer(state: StateMachine, request: Partial<TxnRequest>): CommandRespo
 const tooLarge = { kind: 'error', code: 'RequestTooLarge' };
 
 describe('a transaction within limits', () => {
-  it('looks at so many keys and no more, whatever looks at them', () => {
+  test('looks at so many keys and no more, whatever looks at them', () => {
     const six = range('k', 'l');
     expect(answer(limited(), { success: [six, put('x', '')] })).toMatchObject({ kind: 'txn' });
     expect(answer(limited(), { success: [six, range('k', 'k4'), put('x', '')] })).toMatchObject({ kind: 'txn' });
@@ -44,7 +44,7 @@ describe('a transaction within limits', () => {
     expect(answer(limited(), { compare: compares, success: [put('x', '')] })).toEqual(tooLarge);
   });
 
-  it('counts what is deleted and still held, since it is looked at', () => {
+  test('counts what is deleted and still held, since it is looked at', () => {
     const state = limited();
     applyNext(state, deleteRange('k', 'l'));
     expect(answer(state, { success: [range('k', 'l'), deleteRange('k', 'l'), put('x', '')] })).toEqual(tooLarge);
@@ -56,7 +56,7 @@ describe('a transaction within limits', () => {
     });
   });
 
-  it('answers with so many bytes and no more: of ranges, of deleted keys and of overwritten ones', () => {
+  test('answers with so many bytes and no more: of ranges, of deleted keys and of overwritten ones', () => {
     const wide = { ...limits, maxReplyBytes: 40 };
     const one = range('k0');
     const tries: readonly (readonly [TxnRequest['success'], boolean])[] = [
@@ -81,7 +81,7 @@ describe('a transaction within limits', () => {
     }
   });
 
-  it('counts what its own puts add to what it looks at and answers', () => {
+  test('counts what its own puts add to what it looks at and answers', () => {
     const puts = [put('k6', 'ten bytes.'), put('k7', 'ten bytes.'), put('x', 'y'.repeat(600))];
     const state = limited();
     expect(answer(state, { success: [...puts, range('k', 'l')] })).toMatchObject({ kind: 'txn' });
@@ -101,7 +101,7 @@ describe('a transaction within limits', () => {
     });
   });
 
-  it('compares so many bytes of values and no more', () => {
+  test('compares so many bytes of values and no more', () => {
     const sorted = range('k', 'l', { sortTarget: 4, limit: 1, keysOnly: true });
     // Six rows of ten bytes, each compared three times.
     const tight = { maxRows: 1_000, maxReplyBytes: 1_000, maxComparedBytes: 360 };
@@ -116,7 +116,7 @@ describe('a transaction within limits', () => {
     expect(answer(start(), { compare: compares(7), success: [put('x', '')] })).toEqual(tooLarge);
   });
 
-  it('changes nothing when it is refused, and is refused alike when it only reads', () => {
+  test('changes nothing when it is refused, and is refused alike when it only reads', () => {
     const state = limited();
     const before = state.currentRevision;
     const twice = [range('k', 'l'), range('k', 'l')];
@@ -128,7 +128,7 @@ describe('a transaction within limits', () => {
     expect(state.checkTxnCost({ ...request, success: [range('k', 'l')] })).toBeUndefined();
   });
 
-  it('is held to nothing before an entry sets limits, except where it is proposed', () => {
+  test('is held to nothing before an entry sets limits, except where it is proposed', () => {
     const state = machine();
     expect(state.hasTxnLimits).toBe(false);
     const success = Array.from({ length: 20 }, () => range('k', 'l'));
@@ -138,13 +138,13 @@ describe('a transaction within limits', () => {
     expect(answer(state, { success: [...success, put('y', '')] })).toEqual(tooLarge);
   });
 
-  it('cannot be set free by limits that are none', () => {
+  test('cannot be set free by limits that are none', () => {
     const state = limited();
     applyNext(state, { kind: 'setTxnLimits', limits: { ...limits, maxRows: 0 } });
     expect(state.txnLimits).toEqual(limits);
   });
 
-  it('keeps its limits in a snapshot; without any the snapshot is one that an earlier version reads', () => {
+  test('keeps its limits in a snapshot; without any the snapshot is one that an earlier version reads', () => {
     for (const [state, format] of [
       [machine(), 1],
       [limited(), 2],
@@ -160,7 +160,7 @@ describe('a transaction within limits', () => {
 });
 
 describe('the replay of a transaction that no limit stopped', () => {
-  it('builds no results: what took 12 s and all memory costs as much as its writes', () => {
+  test('builds no results: what took 12 s and all memory costs as much as its writes', () => {
     const state = new StateMachine();
     for (let i = 0; i < 20; i++) {
       applyNext(state, ...Array.from({ length: 1_000 }, (_, j) => put(`k${i * 1_000 + j}`, '1')));

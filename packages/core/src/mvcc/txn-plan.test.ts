@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Command } from '../state-machine/command.ts';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { applyNext, compare, deleteRange, grant, put, range, txn } from '../testing/requests.ts';
@@ -18,7 +18,7 @@ function succeeds(state: StateMachine, ...compares: Compare[]): boolean {
 describe('comparisons', () => {
   const state = machineWith(grant(7n), put('a', 'm'), put('a', 'm', { lease: 7n }), put('b', 'n'));
 
-  it('compare each target in each way', () => {
+  test('compare each target in each way', () => {
     const outcomes = (options: Partial<Compare>): boolean[] =>
       [0, 1, 2, 3].map((result) => succeeds(state, compare('a', { ...options, result })));
     const equal = [true, false, false, false];
@@ -31,7 +31,7 @@ describe('comparisons', () => {
     expect([7n, -7n, 8n].map((lease) => outcomes({ target: 4, lease }))).toEqual([equal, greater, less]);
   });
 
-  it('take a missing key for zeros, but no comparison of its value holds', () => {
+  test('take a missing key for zeros, but no comparison of its value holds', () => {
     for (const target of [0, 1, 2, 4]) expect(succeeds(state, compare('x', { target }))).toBe(true);
     expect(succeeds(state, compare('x', { target: 0, number: 1, result: 2 }))).toBe(true);
     for (const result of [0, 1, 2, 3]) expect(succeeds(state, compare('x', { target: 3, result }))).toBe(false);
@@ -42,13 +42,13 @@ describe('comparisons', () => {
     expect(succeeds(deleted, compare('a', { rangeEnd: 'c', target: 3, value: 'n' }))).toBe(true);
   });
 
-  it('hold for a range when they hold for each of its keys', () => {
+  test('hold for a range when they hold for each of its keys', () => {
     expect(succeeds(state, compare('a', { rangeEnd: '\0', target: 3, value: 'l', result: 1 }))).toBe(true);
     expect(succeeds(state, compare('a', { rangeEnd: 'c', target: 3, value: 'm' }))).toBe(false);
     expect(succeeds(state, compare('a', { rangeEnd: 'c', target: 3, value: 'm', result: 1 }))).toBe(false);
   });
 
-  it('must all hold, and none is enough', () => {
+  test('must all hold, and none is enough', () => {
     expect(succeeds(state)).toBe(true);
     expect(succeeds(state, compare('b', { number: 1 }), compare('a', { number: 2 }))).toBe(true);
     expect(succeeds(state, compare('b', { number: 1 }), compare('a', { number: 9 }))).toBe(false);
@@ -56,7 +56,7 @@ describe('comparisons', () => {
 });
 
 describe('a transaction', () => {
-  it('writes at one revision, and its ranges see what it wrote before', () => {
+  test('writes at one revision, and its ranges see what it wrote before', () => {
     const state = machineWith(put('a', '1'));
     const ops: RequestOp[] = [range('a'), put('a', '2'), range('a'), range('a', '', { revision: 2 }), deleteRange('a')];
     const { responses, firstRevision, lastRevision } = applyNext(state, txn({ success: [...ops, range('a')] }));
@@ -78,14 +78,14 @@ describe('a transaction', () => {
     expect(state.history.eventsAt(3).map((event) => event.type)).toEqual(['put', 'delete']);
   });
 
-  it('makes nested comparisons on the state before its first write', () => {
+  test('makes nested comparisons on the state before its first write', () => {
     const state = machineWith(put('a', '1'));
     const nested = txn({ compare: [compare('b', { target: 1, number: 0 })], success: [put('c', 'free')] });
     applyNext(state, txn({ success: [put('b', '1'), nested] }));
     expect(state.history.eventsAt(3).map(({ kv }) => kv.key)).toEqual(['b', 'c']);
   });
 
-  it('that writes nothing takes no revision', () => {
+  test('that writes nothing takes no revision', () => {
     const state = machineWith(put('a', '1'));
     const applied = applyNext(state, txn({ success: [deleteRange('x', 'z'), range('a')] }), deleteRange('x'));
     expect(applied.lastRevision).toBe(2);
@@ -101,7 +101,7 @@ describe('a transaction', () => {
     ['an op without a request', { kind: 'empty' }, 'KeyNotFound'],
   ];
   for (const [what, fault, code] of faults) {
-    it(`with ${what} on its path leaves nothing applied`, () => {
+    test(`with ${what} on its path leaves nothing applied`, () => {
       const state = machineWith(put('a', '1'), put('a', '2'), { kind: 'compact', revision: 2 });
       const hash = state.hashKv(0);
       const nested = txn({ success: [put('c', ''), fault] });
@@ -115,7 +115,7 @@ describe('a transaction', () => {
     });
   }
 
-  it('keeps nothing of a key that it deletes itself', () => {
+  test('keeps nothing of a key that it deletes itself', () => {
     const state = machineWith(put('a', '1'));
     for (const options of [{ ignoreValue: true }, { ignoreLease: true }]) {
       const [doomed, kept] = [deleteRange('\0', '\0'), put('a', '', options)];
@@ -132,7 +132,7 @@ describe('a transaction', () => {
     expect(state.currentRevision).toBe(2);
   });
 
-  it('is read without the log when it cannot write', () => {
+  test('is read without the log when it cannot write', () => {
     const state = machineWith(put('a', '1'));
     expect(state.readTxn({ compare: [compare('a', { number: 1 })], success: [range('a')], failure: [] })).toMatchObject(
       {

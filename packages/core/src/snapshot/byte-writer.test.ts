@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 
@@ -19,7 +19,7 @@ const field = fc.oneof(
   }),
 );
 
-it('writes what the reader reads', () => {
+test('writes what the reader reads', () => {
   fc.assert(
     fc.property(fc.array(field), (fields) => {
       // Smaller than any record, so that it must grow.
@@ -32,7 +32,7 @@ it('writes what the reader reads', () => {
   );
 });
 
-it('reads long strings, and nothing beyond the end', () => {
+test('reads long strings, and nothing beyond the end', () => {
   const out = new ByteWriter(16);
   const long = 'ab\xff'.repeat(50_000);
   out.latin1(long);

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StateMachine } from '../state-machine/state-machine.ts';
 import { SnapshotReader } from './snapshot-reader.ts';
 
 const largestId = 2n ** 64n - 1n;
 
 describe('the records of a snapshot', () => {
-  it('keep ids of clusters and members as unsigned numbers: half of all random ones are above 2^63', () => {
+  test('keep ids of clusters and members as unsigned numbers: half of all random ones are above 2^63', () => {
     const state = new StateMachine();
     const member = { id: largestId, name: 'm', clientUrls: ['http://127.0.0.1:2379'] };
     state.apply({
@@ -26,7 +26,7 @@ describe('the records of a snapshot', () => {
     expect(restored.alarms).toEqual([{ memberId: largestId, alarm: 'nospace' }]);
   });
 
-  it('hold the secret for the engine alone; without it, bytes and hash are the same whatever it is', () => {
+  test('hold the secret for the engine alone; without it, bytes and hash are the same whatever it is', () => {
     const withSecret = (secret: string): StateMachine => {
       const state = new StateMachine();
       const created = { kind: 'createCluster', clusterId: 1n, secret } as const;

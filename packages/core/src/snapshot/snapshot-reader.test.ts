@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaseCollection } from '../lease/lease-collection.ts';
 import { KeyValueStore } from '../mvcc/key-value-store.ts';
 import { emptyCluster } from '../state-machine/cluster-state.ts';
@@ -62,7 +62,7 @@ function refusal(bytes: Uint8Array): SnapshotError | undefined {
 }
 
 describe('a restored state', () => {
-  it('has everything that the old one had', () => {
+  test('has everything that the old one had', () => {
     const state = sample();
     const copy = restore(bytesOf(state));
     for (const one of [state, copy]) {
@@ -78,13 +78,13 @@ describe('a restored state', () => {
     expect(bytesOf(copy)).toEqual(bytesOf(state));
   });
 
-  it('goes on where the old one was, from an empty one on', () => {
+  test('goes on where the old one was, from an empty one on', () => {
     const copy = restore(bytesOf(new StateMachine()));
     applyNext(copy, put('a', '1'));
     expect([copy.currentRevision, copy.compactRevision]).toEqual([2, -1]);
   });
 
-  it('does not depend on where the stream was cut', () => {
+  test('does not depend on where the stream was cut', () => {
     const bytes = bytesOf(sample());
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), (cuts) => {
@@ -96,7 +96,7 @@ describe('a restored state', () => {
     );
   });
 
-  it('may be of many blocks and hold values that are longer than one', () => {
+  test('may be of many blocks and hold values that are longer than one', () => {
     const state = new StateMachine();
     const large = 'x'.repeat(300_000);
     for (let i = 0; i < 500; i++)
@@ -113,7 +113,7 @@ describe('a restored state', () => {
 });
 
 describe('a snapshot in steps', () => {
-  it('is the same where keys go between the steps that were deleted before it', () => {
+  test('is the same where keys go between the steps that were deleted before it', () => {
     const state = new StateMachine();
     const names = Array.from({ length: 5_000 }, (_, i) => `key ${i}`);
     for (const name of names) applyNext(state, put(name, 'v'));
@@ -132,7 +132,7 @@ describe('a snapshot in steps', () => {
 });
 
 describe('a damaged snapshot', () => {
-  it('is refused wherever a byte of it is another', () => {
+  test('is refused wherever a byte of it is another', () => {
     const bytes = bytesOf(sample());
     for (let at = 0; at < bytes.length; at++) {
       for (const flip of [1, 128]) {
@@ -146,7 +146,7 @@ describe('a damaged snapshot', () => {
     }
   });
 
-  it('is refused wherever it ends too early, or goes on', () => {
+  test('is refused wherever it ends too early, or goes on', () => {
     const bytes = bytesOf(sample());
     for (let length = 0; length < bytes.length; length++) {
       expect(refusal(bytes.slice(0, length))?.message, `${length} bytes`).toMatch(/cut short: it ends at byte \d+$/);
@@ -156,7 +156,7 @@ describe('a damaged snapshot', () => {
     expect(refusal(longer)?.code).toBe('damaged');
   });
 
-  it('is refused when blocks of it are missing, doubled or from another snapshot', () => {
+  test('is refused when blocks of it are missing, doubled or from another snapshot', () => {
     const state = new StateMachine();
     for (let i = 0; i < 300; i++) applyNext(state, put(`key ${i}`, 'v'.repeat(1000)));
     const chunks = [...state.snapshotForEngine()].filter((chunk) => chunk.length > 0);
@@ -171,7 +171,7 @@ describe('a damaged snapshot', () => {
     }
   });
 
-  it('is refused when it is whole but a key in it has a lease that is not', () => {
+  test('is refused when it is whole but a key in it has a lease that is not', () => {
     // Links that know of no attachment stand for a bug that loses a lease.
     const links = { has: () => true, attach: () => undefined, detach: () => undefined };
     const store = new KeyValueStore(links);
@@ -184,7 +184,7 @@ describe('a damaged snapshot', () => {
     expect(refusal(join([...writer]))?.message).toMatch(/a key in it has a lease that it has not/);
   });
 
-  it('says where, and what to do about a format from the future', () => {
+  test('says where, and what to do about a format from the future', () => {
     const bytes = bytesOf(sample());
     bytes[40]! ^= 1;
     expect(refusal(bytes)?.message).toMatch(/damaged at byte \d+ or before: a checksum does not match/);

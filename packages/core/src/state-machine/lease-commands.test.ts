@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { applyNext, deleteRange, grant, put, keysOf } from '../testing/requests.ts';
 import type { Command } from './command.ts';
 import { StateMachine } from './state-machine.ts';
@@ -15,7 +15,7 @@ function led(...commands: Command[]): StateMachine {
 }
 
 describe('a grant', () => {
-  it('takes an id that is free and a TTL that is not too large, and no revision', () => {
+  test('takes an id that is free and a TTL that is not too large, and no revision', () => {
     const state = led(grant(-5n, 9e12, 'job'), grant(1n, 9e12 + 1), grant(-5n), grant(-5n, 9e12 + 1));
     expect(state.currentRevision).toBe(1);
     expect(state.leaseCount).toBe(1);
@@ -33,7 +33,7 @@ describe('a grant', () => {
 });
 
 describe('the end of a lease', () => {
-  it('takes all its keys at one revision, in order, and leaves those that have moved', () => {
+  test('takes all its keys at one revision, in order, and leaves those that have moved', () => {
     const keys = ['c', 'a', 'd', 'b', 'e'].map((key) => put(key, key, { lease: 1n }));
     const state = led(grant(1n), grant(2n), ...keys, put('d', 'moved', { lease: 2n }), put('e', 'free'));
     const applied = applyNext(state, revoke(1n));
@@ -48,7 +48,7 @@ describe('the end of a lease', () => {
     expect([state.keyCount, state.lease(1n), keysOf(state, 2n)]).toEqual([2, undefined, ['d']]);
   });
 
-  it('takes no revision without keys, and is refused twice', () => {
+  test('takes no revision without keys, and is refused twice', () => {
     const state = led(grant(1n), put('a', '', { lease: 1n }), deleteRange('a'));
     const before = state.currentRevision;
     const applied = applyNext(state, revoke(1n), revoke(1n));
@@ -56,7 +56,7 @@ describe('the end of a lease', () => {
     expect(state.currentRevision).toBe(before);
   });
 
-  it('by expiry takes one revision a lease, and only with the renewIndex that was named', () => {
+  test('by expiry takes one revision a lease, and only with the renewIndex that was named', () => {
     const state = led(grant(1n), grant(2n), grant(3n), put('a', '', { lease: 1n }), put('b', '', { lease: 2n }));
     const renewIndex = state.lease(1n)!.renewIndex;
     const leases = [
@@ -76,7 +76,7 @@ describe('the end of a lease', () => {
     expect([...state.leases()].map(({ id }) => id)).toEqual([2n]);
   });
 
-  it('does not touch a lease that was granted anew under its id', () => {
+  test('does not touch a lease that was granted anew under its id', () => {
     const state = led(grant(1n));
     const renewIndex = state.lease(1n)!.renewIndex;
     applyNext(state, revoke(1n), grant(1n));
@@ -87,7 +87,7 @@ describe('the end of a lease', () => {
 });
 
 describe('dates', () => {
-  it('are given by a checkpoint to a lease that is live, once', () => {
+  test('are given by a checkpoint to a lease that is live, once', () => {
     const state = led(grant(1n, 5000));
     const lease = state.lease(1n)!;
     expect(state.deadlineOf(lease)).toBeUndefined();
@@ -102,7 +102,7 @@ describe('dates', () => {
     expect(state.lease(1n)).toEqual(dated);
   });
 
-  it('are given to every live lease by a change of leader, from the moment when the epoch ended', () => {
+  test('are given to every live lease by a change of leader, from the moment when the epoch ended', () => {
     const state = led(grant(1n, 5000), grant(2n, 7000));
     state.apply({ index: 3, epoch: 1, timeMs: 1000, commands: [{ kind: 'renewLeases', ids: [1n] }] });
     state.apply({ index: 4, epoch: 2, timeMs: 3000, commands: [claim(2)] });
@@ -116,7 +116,7 @@ describe('dates', () => {
     expect(deadlines()).toEqual([8000, 10_000]);
   });
 
-  it('are lifted by a renewal, which begins the TTL anew and invalidates the expiry that was on its way', () => {
+  test('are lifted by a renewal, which begins the TTL anew and invalidates the expiry that was on its way', () => {
     const state = led(grant(1n, 5000), grant(2n, 5000));
     applyNext(state, { kind: 'checkpointLeases', leases: [{ id: 1n, renewIndex: 2, deadlineMs: 10 }] });
     applyNext(state, claim(2));
@@ -138,7 +138,7 @@ describe('dates', () => {
 });
 
 describe('the listing of leases', () => {
-  it('is in order of ids and stays as it was when it was asked for', () => {
+  test('is in order of ids and stays as it was when it was asked for', () => {
     const state = led(grant(5n), grant(-2n), grant(2n ** 62n), grant(7n));
     const listing = state.leases();
     expect(listing.next().value?.id).toBe(-2n);

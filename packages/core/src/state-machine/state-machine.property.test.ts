@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import type { RangeRequest } from '../mvcc/kv-types.ts';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { entryOf, history, rangeOptions } from '../testing/histories.ts';
@@ -84,7 +84,7 @@ function withoutResults(response: CommandResponse): unknown {
 const ranges = fc.array(rangeOptions, { minLength: 3, maxLength: 6 });
 
 describe('the state machine', { timeout: 1_800_000 }, () => {
-  it('answers every command, range and event as a full copy per revision does', () => {
+  test('answers every command, range and event as a full copy per revision does', () => {
     fc.assert(
       fc.property(history, ranges, (steps, requests) => {
         const { model, machine } = run(steps);
@@ -96,7 +96,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     );
   });
 
-  it('has the same hashes wherever the same entries were applied, however they were scrubbed', () => {
+  test('has the same hashes wherever the same entries were applied, however they were scrubbed', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { machine, entries } = run(steps);
@@ -110,7 +110,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     );
   });
 
-  it('is the same where nobody waits for the answers, with limits of transactions and without', () => {
+  test('is the same where nobody waits for the answers, with limits of transactions and without', () => {
     const limits = fc.record({
       maxRows: fc.integer({ min: 1, max: 12 }),
       maxReplyBytes: fc.integer({ min: 1, max: 20 }),
@@ -137,7 +137,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     );
   });
 
-  it('reads a range in slices as it reads it at once, whatever is written and scrubbed in between', () => {
+  test('reads a range in slices as it reads it at once, whatever is written and scrubbed in between', () => {
     fc.assert(
       fc.property(history, history, ranges, fc.integer({ min: 1, max: 3 }), (before, during, requests, rows) => {
         const { model, machine } = run(before);
@@ -167,7 +167,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     );
   });
 
-  it('is the same after a snapshot that was written while entries were applied, and those entries', () => {
+  test('is the same after a snapshot that was written while entries were applied, and those entries', () => {
     fc.assert(
       fc.property(history, history, ranges, (before, during, requests) => {
         const { model, machine } = run(before);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { applyNext, deleteRange, grant, put, rangeRequest, txn } from '../testing/requests.ts';
 import { WatchHub } from '../watch/watch-hub.ts';
@@ -20,7 +20,7 @@ function led(): StateMachine {
 }
 
 describe('entries', () => {
-  it('are applied once each, in order', () => {
+  test('are applied once each, in order', () => {
     const state = led();
     const entry = { index: 3, epoch: 1, timeMs: 0, commands: [] };
     state.apply(entry);
@@ -29,7 +29,7 @@ describe('entries', () => {
     expect(state.appliedIndex).toBe(3);
   });
 
-  it('with a command of an unknown kind stop the server before anything of them is applied', () => {
+  test('with a command of an unknown kind stop the server before anything of them is applied', () => {
     const state = led();
     const unknown = { kind: 'teleport' } as unknown as Command;
     expect(() => applyNext(state, put('a', '1'), unknown)).toThrow(/unknown kind "teleport".*newer version/);
@@ -37,7 +37,7 @@ describe('entries', () => {
     expect(() => applyNext(state, { kind: 'toString' } as unknown as Command)).toThrow(/unknown kind/);
   });
 
-  it('carry the time, which never goes back', () => {
+  test('carry the time, which never goes back', () => {
     const state = led();
     state.apply({ index: 3, epoch: 1, timeMs: 500, commands: [{ kind: 'heartbeat' }] });
     state.apply({ index: 4, epoch: 1, timeMs: 400, commands: [{ kind: 'heartbeat' }] });
@@ -46,7 +46,7 @@ describe('entries', () => {
 });
 
 describe('epochs', () => {
-  it('begin with a claim of the next one, as the first command of its entry', () => {
+  test('begin with a claim of the next one, as the first command of its entry', () => {
     const state = led();
     expect([state.epoch, state.leader, state.rightMs]).toEqual([1, 'one', 800]);
     expect(applyNext(state, claim(3), put('a', '')).responses).toEqual([stale, stale]);
@@ -61,7 +61,7 @@ describe('epochs', () => {
     expect([state.epoch, state.leader]).toEqual([2, 'two']);
   });
 
-  it('fence whoever writes in one that is over, time included', () => {
+  test('fence whoever writes in one that is over, time included', () => {
     const state = led();
     applyNext(state, grant(5n));
     applyNext(state, claim(2));
@@ -95,7 +95,7 @@ describe('epochs', () => {
     expect(state.stateHash()).toBe(other.stateHash());
   });
 
-  it('do not begin before the log does', () => {
+  test('do not begin before the log does', () => {
     const state = led();
     expect(state.clusterId).toBe(77n);
     expect(applyNext(state, { kind: 'createCluster', clusterId: 78n, secret: 's' }).responses).toEqual([stale]);
@@ -113,7 +113,7 @@ describe('epochs', () => {
 describe('alarms', () => {
   const nospace: Command = { kind: 'alarm', action: 'activate', memberId: 9n, alarm: 'nospace' };
 
-  it('of space refuse what takes space and nothing else', () => {
+  test('of space refuse what takes space and nothing else', () => {
     const state = led();
     applyNext(state, grant(1n), put('a', '1', { lease: 1n }), put('b', '1'), nospace, nospace);
     expect(state.alarms).toEqual([{ memberId: 9n, alarm: 'nospace' }]);
@@ -133,7 +133,7 @@ describe('alarms', () => {
     expect(applyNext(state, put('c', '')).responses[0]?.kind).toBe('put');
   });
 
-  it('of corruption refuse every request of a client', () => {
+  test('of corruption refuse every request of a client', () => {
     const state = led();
     applyNext(state, put('a', '1'), grant(1n), { kind: 'alarm', action: 'activate', memberId: 9n, alarm: 'corrupt' });
     const corrupt = { kind: 'error', code: 'Corrupt' };
@@ -153,7 +153,7 @@ describe('alarms', () => {
 });
 
 describe('members', () => {
-  it('are sorted by id, and the last registration of one holds', () => {
+  test('are sorted by id, and the last registration of one holds', () => {
     const state = led();
     const register = (id: bigint, name: string): Command => ({ kind: 'registerMember', id, name, clientUrls: [name] });
     applyNext(state, register(3n, 'c'), register(2n ** 63n, 'big'), register(1n, 'a'), register(3n, 'd'));
@@ -164,7 +164,7 @@ describe('members', () => {
     ]);
   });
 
-  it('have a name of their own: it stays with the first that registered it', () => {
+  test('have a name of their own: it stays with the first that registered it', () => {
     const state = led();
     const register = (id: bigint, name: string): Command => ({ kind: 'registerMember', id, name, clientUrls: [] });
     const taken = { kind: 'error', code: 'MemberExists' };
@@ -189,7 +189,7 @@ describe('a state that is replaced by a newer one', () => {
     return reader.finish();
   };
 
-  it('is the newer one for everybody who holds it, and its history goes on', () => {
+  test('is the newer one for everybody who holds it, and its history goes on', () => {
     const [behind, ahead] = [led(), led()];
     const { history } = behind;
     for (const state of [behind, ahead]) applyNext(state, put('a', '1'), put('b', '1'));
@@ -204,7 +204,7 @@ describe('a state that is replaced by a newer one', () => {
     expect(behind.currentRevision).toBe(6);
   });
 
-  it('lets a watch go on in the history, and ends one that needs what was compacted', () => {
+  test('lets a watch go on in the history, and ends one that needs what was compacted', () => {
     const [behind, ahead] = [led(), led()];
     const hubs = [behind, behind].map(({ history }) => new WatchHub<string>(history));
     const spec = { range: { start: 'a', end: undefined, single: false }, startRevision: 0, noPut: false };
@@ -221,7 +221,7 @@ describe('a state that is replaced by a newer one', () => {
     expect(hubs[1]!.pull(ends!, budget)).toEqual({ kind: 'compacted', compactRevision: 4 });
   });
 
-  it('refuses what is no later state of its own, and changes nothing', () => {
+  test('refuses what is no later state of its own, and changes nothing', () => {
     const [state, other, older] = [led(), led(), led()];
     for (const each of [state, older]) applyNext(each, put('a', 'served'));
     applyNext(state, put('b', '1'));

@@ -1,17 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { errorCatalogue } from './error-catalogue.ts';
 import { exactText } from './exact-text.ts';
 
 const texts = Object.values(errorCatalogue).map(({ text }) => text);
 
 describe('the text of an error', () => {
-  it("is etcd's, whatever was put behind it", () => {
+  test("is etcd's, whatever was put behind it", () => {
     for (const text of texts) {
       for (const more of ['', ': nobody leads', ' ', ', why']) expect(exactText(text + more)).toBe(text);
     }
   });
 
-  it('stays what it is where it is none of these', () => {
+  test('stays what it is where it is none of these', () => {
     for (const text of ['', 'unknown service', 'etcdserver: of a version to come', `before ${texts[0]}`]) {
       expect(exactText(text)).toBe(text);
     }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DeadlineQueue } from './deadline-queue.ts';
 
 const rows = 31;
@@ -20,7 +20,7 @@ const operation = fc.oneof(
 );
 
 describe('DeadlineQueue', () => {
-  it('always shows the least deadline, whatever was put in, moved and taken out', () => {
+  test('always shows the least deadline, whatever was put in, moved and taken out', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
         const queue = new DeadlineQueue();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { IdIndex } from './id-index.ts';
 
 const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
@@ -22,7 +22,7 @@ function check(index: IdIndex, model: ReadonlyMap<bigint, number>, ids: Iterable
 }
 
 describe('IdIndex', () => {
-  it('finds what a map finds, whatever was added and removed', () => {
+  test('finds what a map finds, whatever was added and removed', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 300 }), seed, (operations, seedValue) => {
         const index = new IdIndex(seedValue);
@@ -42,7 +42,7 @@ describe('IdIndex', () => {
     );
   });
 
-  it('finds all that is left when many ids are added and some of them removed', () => {
+  test('finds all that is left when many ids are added and some of them removed', () => {
     const many = fc.uniqueArray(fc.oneof(fc.bigInt(-5_000n, 5_000n), int64), { minLength: 1_500, maxLength: 3_000 });
     fc.assert(
       fc.property(many, fc.integer({ min: 1, max: 7 }), seed, (ids, keepOneOf, seedValue) => {

@@ -1,5 +1,5 @@
 import { VirtualClock } from '@tenure/test-support';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaderMonitor } from './leader-monitor.ts';
 
 function watch(): { clock: VirtualClock; monitor: LeaderMonitor; set: (has: boolean) => void; told: () => number } {
@@ -16,7 +16,7 @@ function watch(): { clock: VirtualClock; monitor: LeaderMonitor; set: (has: bool
 }
 
 describe('the monitor of the leader', () => {
-  it('lets three election timeouts pass without a leader, and no more', async () => {
+  test('lets three election timeouts pass without a leader, and no more', async () => {
     const { clock, monitor, set, told } = watch();
     await clock.advance(5_000);
     set(false);
@@ -28,7 +28,7 @@ describe('the monitor of the leader', () => {
     expect(told()).toBeGreaterThan(0);
   });
 
-  it('begins to count anew when there was a leader in between, and tells for as long as there is none', async () => {
+  test('begins to count anew when there was a leader in between, and tells for as long as there is none', async () => {
     const { clock, monitor, set, told } = watch();
     for (let change = 0; change < 5; change += 1) {
       set(false);
@@ -47,7 +47,7 @@ describe('the monitor of the leader', () => {
     expect(monitor.isLost).toBe(false);
   });
 
-  it('stops', async () => {
+  test('stops', async () => {
     const { clock, monitor, set, told } = watch();
     set(false);
     monitor.stop();

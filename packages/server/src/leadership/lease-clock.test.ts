@@ -1,6 +1,6 @@
 import { VirtualClock } from '@tenure/test-support';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaseClock } from './lease-clock.ts';
 
 /** What of one stall may go unnoticed: the part before the tick that it delays, and what is no stall yet. */
@@ -12,7 +12,7 @@ const step = fc.oneof(
 );
 
 describe('the clock of the leases', () => {
-  it('leaves out every stall but for its beginning, whoever asks first, and never goes back', async () => {
+  test('leaves out every stall but for its beginning, whoever asks first, and never goes back', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const clock = new VirtualClock();
@@ -43,7 +43,7 @@ describe('the clock of the leases', () => {
     );
   });
 
-  it('neither goes back nor ahead of true time when it is asked in the middle of a stall', () => {
+  test('neither goes back nor ahead of true time when it is asked in the middle of a stall', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 130 }), { maxLength: 20 }), (stepsMs) => {
         let trueMs = 0;
@@ -64,7 +64,7 @@ describe('the clock of the leases', () => {
     );
   });
 
-  it('counts the stalls that it has noticed', async () => {
+  test('counts the stalls that it has noticed', async () => {
     const clock = new VirtualClock();
     const leaseClock = new LeaseClock(clock);
     leaseClock.start();
@@ -77,7 +77,7 @@ describe('the clock of the leases', () => {
     expect(leaseClock.stallCount()).toBe(1);
   });
 
-  it('is the monotonic clock until it is started, and again when it is stopped', async () => {
+  test('is the monotonic clock until it is started, and again when it is stopped', async () => {
     const clock = new VirtualClock();
     const leaseClock = new LeaseClock(clock);
     await clock.stall(1_000);

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { LeaseWorld } from './testing/lease-world.ts';
 
 const endOf = (world: LeaseWorld, id: bigint): number | undefined => world.ends.find((end) => end.id === id)?.atMs;
 
 describe('leases on the server that leads', () => {
-  it('never expire early, and hardly late (rules 2 and 3)', async () => {
+  test('never expire early, and hardly late (rules 2 and 3)', async () => {
     const world = await LeaseWorld.create();
     await world.grant(1n, 1_000);
     const grantedMs = world.nowMs;
@@ -14,7 +14,7 @@ describe('leases on the server that leads', () => {
     expect(endOf(world, 1n)).toBeLessThanOrEqual(grantedMs + 1_000 + 10);
   });
 
-  it('cost the log nothing while they are renewed in time, beyond the heartbeat (rule 7)', async () => {
+  test('cost the log nothing while they are renewed in time, beyond the heartbeat (rule 7)', async () => {
     const world = await LeaseWorld.create();
     for (let id = 1n; id <= 50n; id += 1n) await world.grant(id, 3_000);
     world.commands.length = 0;
@@ -26,7 +26,7 @@ describe('leases on the server that leads', () => {
     expect(world.ends).toEqual([]);
   });
 
-  it('are dated after two thirds of their TTL without a renewal, and live again by one through the log', async () => {
+  test('are dated after two thirds of their TTL without a renewal, and live again by one through the log', async () => {
     const world = await LeaseWorld.create();
     await world.grant(7n, 3_000);
     await world.clock.advance(2_100);
@@ -40,7 +40,7 @@ describe('leases on the server that leads', () => {
     expect(endOf(world, 7n)).toBeGreaterThanOrEqual(renewedMs + 3_000 - 1);
   });
 
-  it('go although the log refuses for a while: an expiry is retried until it is applied (rule 4)', async () => {
+  test('go although the log refuses for a while: an expiry is retried until it is applied (rule 4)', async () => {
     const world = await LeaseWorld.create();
     await world.grant(3n, 500);
     world.refusing = true;
@@ -51,7 +51,7 @@ describe('leases on the server that leads', () => {
     expect(endOf(world, 3n)).toBeDefined();
   });
 
-  it('wait with a renewal for the outcome of an expiry that is out (rule 4)', async () => {
+  test('wait with a renewal for the outcome of an expiry that is out (rule 4)', async () => {
     const world = await LeaseWorld.create();
     world.appendMs = 20;
     await world.grant(9n, 600);
@@ -62,7 +62,7 @@ describe('leases on the server that leads', () => {
     expect(world.keeper.renew(9n)).toBe(0);
   });
 
-  it('lose nothing by a stall of the event loop: what waits in the sockets is read first (rule 8)', async () => {
+  test('lose nothing by a stall of the event loop: what waits in the sockets is read first (rule 8)', async () => {
     const world = await LeaseWorld.create();
     await world.grant(4n, 1_000);
     await world.clock.advance(600);
@@ -78,7 +78,7 @@ describe('leases on the server that leads', () => {
 });
 
 describe('a stall of the event loop (rule 8)', () => {
-  it('moves every deadline by its length, so that renewals held up behind it still come in time', async () => {
+  test('moves every deadline by its length, so that renewals held up behind it still come in time', async () => {
     const world = await LeaseWorld.create();
     await world.grant(1n, 1_000);
     await world.clock.advance(600);
@@ -88,7 +88,7 @@ describe('a stall of the event loop (rule 8)', () => {
     expect(await world.renew(1n)).toBe(1_000);
   });
 
-  it('too short to count as one still lets what waits in the sockets be read before anything expires', async () => {
+  test('too short to count as one still lets what waits in the sockets be read before anything expires', async () => {
     const world = await LeaseWorld.create();
     await world.grant(2n, 1_000);
     await world.clock.advance(900);
@@ -99,7 +99,7 @@ describe('a stall of the event loop (rule 8)', () => {
     expect(await world.run(async () => answer)).toBe(1_000);
   });
 
-  it('too short to count as one, again and again, does not put expiries off by the sum', async () => {
+  test('too short to count as one, again and again, does not put expiries off by the sum', async () => {
     const world = await LeaseWorld.create();
     await world.grant(3n, 30_000);
     const grantedMs = world.nowMs;
@@ -112,7 +112,7 @@ describe('a stall of the event loop (rule 8)', () => {
     expect(endOf(world, 3n)).toBeLessThanOrEqual(grantedMs + 30_000 + 3 * 150);
   });
 
-  it('while the sockets are read spares what came due in it: its renewal may not have been read yet', async () => {
+  test('while the sockets are read spares what came due in it: its renewal may not have been read yet', async () => {
     const world = await LeaseWorld.create();
     world.appendMs = 20;
     await world.grant(4n, 1_000);
@@ -129,7 +129,7 @@ describe('a stall of the event loop (rule 8)', () => {
 });
 
 describe('a stall of the event loop in the middle of a decision (rule 8)', () => {
-  it('is forgiven too: what waits in the sockets is read before anything more expires', async () => {
+  test('is forgiven too: what waits in the sockets is read before anything more expires', async () => {
     const world = await LeaseWorld.create();
     world.appendMs = 50;
     await world.grant(1n, 1_000);
@@ -143,7 +143,7 @@ describe('a stall of the event loop in the middle of a decision (rule 8)', () =>
     expect(world.ends).toEqual([]);
   });
 
-  it('that follows on another one with hardly a pause is forgiven as well', async () => {
+  test('that follows on another one with hardly a pause is forgiven as well', async () => {
     const world = await LeaseWorld.create();
     await world.grant(1n, 1_000);
     await world.clock.advance(500);
@@ -155,7 +155,7 @@ describe('a stall of the event loop in the middle of a decision (rule 8)', () =>
 });
 
 describe('a checkpoint that the log refused', () => {
-  it('followed by a renewal leaves a lease that still ends on time', async () => {
+  test('followed by a renewal leaves a lease that still ends on time', async () => {
     const world = await LeaseWorld.create();
     world.appendMs = 23;
     await world.grant(1n, 100);
@@ -170,7 +170,7 @@ describe('a checkpoint that the log refused', () => {
 });
 
 describe('leases across restarts of the only server (rule 7)', () => {
-  it('an abandoned lease dies within the bound however often the server restarts', async () => {
+  test('an abandoned lease dies within the bound however often the server restarts', async () => {
     const ttlMs = 3_000;
     const world = await LeaseWorld.create();
     await world.grant(1n, ttlMs);
@@ -187,7 +187,7 @@ describe('leases across restarts of the only server (rule 7)', () => {
     expect(ledMs).toBeGreaterThanOrEqual(ttlMs - 500);
   });
 
-  it('a lease that is renewed lives through any number of restarts', async () => {
+  test('a lease that is renewed lives through any number of restarts', async () => {
     const world = await LeaseWorld.create();
     await world.grant(1n, 2_000);
     for (let restarts = 0; restarts < 20; restarts += 1) {
@@ -199,7 +199,7 @@ describe('leases across restarts of the only server (rule 7)', () => {
     expect(world.ends).toEqual([]);
   });
 
-  it('time without a leader counts against nobody', async () => {
+  test('time without a leader counts against nobody', async () => {
     const world = await LeaseWorld.create();
     await world.grant(1n, 2_000);
     await world.clock.advance(100);
@@ -234,7 +234,7 @@ const step = fc.oneof(
 );
 
 describe('any history of grants, renewals, restarts, stalls and refusals', () => {
-  it('never ends a lease early, never forgets one, never renews one that is gone', { timeout: 120_000 }, async () => {
+  test('never ends a lease early, never forgets one, never renews one that is gone', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 30 }), async (steps, appendMs) => {
         const world = await LeaseWorld.create();

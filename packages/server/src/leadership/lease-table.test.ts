@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaseTable } from './lease-table.ts';
 import { trackedStates, type TrackedLease } from './tracked-lease.ts';
 
@@ -12,7 +12,7 @@ const lease: fc.Arbitrary<TrackedLease> = fc.record({
 });
 
 describe('LeaseTable', () => {
-  it('holds what was put into it, and gives the rows of removed leases to others', () => {
+  test('holds what was put into it, and gives the rows of removed leases to others', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('put', 'change', 'remove'), lease), { maxLength: 200 }),

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { ForwardingDesk } from './forwarding-desk.ts';
 
@@ -10,7 +10,7 @@ function createDesk(): { desk: ForwardingDesk; asked: bigint[] } {
 }
 
 describe('renewals on a follower', () => {
-  it('do not share the answer to a question that was asked before them', async () => {
+  test('do not share the answer to a question that was asked before them', async () => {
     const { desk, asked } = createDesk();
     const first = desk.renew(7n);
     const later = [desk.renew(7n), desk.renew(7n)];
@@ -24,7 +24,7 @@ describe('renewals on a follower', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('that the leader refuses fail, and those that came behind them are asked', async () => {
+  test('that the leader refuses fail, and those that came behind them are asked', async () => {
     const { desk, asked } = createDesk();
     const first = desk.renew(7n);
     const later = desk.renew(7n);
@@ -37,7 +37,7 @@ describe('renewals on a follower', () => {
     desk.refused(8n);
   });
 
-  it('are all asked of the next leader when the way to the last one closes', async () => {
+  test('are all asked of the next leader when the way to the last one closes', async () => {
     const { desk } = createDesk();
     const renewals = [desk.renew(7n), desk.renew(7n), desk.renew(8n)];
     desk.linked(undefined);
@@ -51,7 +51,7 @@ describe('renewals on a follower', () => {
 });
 
 describe('renewals on a server that reaches no leader', () => {
-  it('are failed when that has lasted too long, and so are later ones until there is a leader', async () => {
+  test('are failed when that has lasted too long, and so are later ones until there is a leader', async () => {
     const { desk, asked } = createDesk();
     const waiting = desk.renew(7n);
     // The way to the leader stands: it will answer.
@@ -72,7 +72,7 @@ describe('renewals on a server that reaches no leader', () => {
     expect(asked).toEqual([7n, 8n]);
   });
 
-  it('wait again when it stops leading after it has led', async () => {
+  test('wait again when it stops leading after it has led', async () => {
     let leads = false;
     const desk = new ForwardingDesk({ renewHere: () => (leads ? 4_000 : undefined), revision: () => 1 });
     desk.lost();
@@ -88,7 +88,7 @@ describe('renewals on a server that reaches no leader', () => {
 });
 
 describe('a renewal on the leader', () => {
-  it('that its log does not take is refused, since nobody else would ever answer it', async () => {
+  test('that its log does not take is refused, since nobody else would ever answer it', async () => {
     const desk = new ForwardingDesk({
       renewHere: () => Promise.reject(new ProposalError('overloaded', 'too many requests wait for the log')),
       revision: () => 1,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ProposalError } from '../replica/proposal-error.ts';
 import { LeaderCalls } from './leader-calls.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -23,7 +23,7 @@ function follower(timeoutMs = 20_000) {
 }
 
 describe('a call that only the leader can answer', () => {
-  it('is answered behind a barrier by the server that leads', async () => {
+  test('is answered behind a barrier by the server that leads', async () => {
     const done: string[] = [];
     const leaderCalls = new LeaderCalls({
       replica: { leading: true, barrier: async () => void done.push('barrier') },
@@ -36,7 +36,7 @@ describe('a call that only the leader can answer', () => {
     expect(done).toEqual(['barrier', 'local']);
   });
 
-  it('is asked again while the lead changes, and times out with what is known to be wrong', async () => {
+  test('is asked again while the lead changes, and times out with what is known to be wrong', async () => {
     const { leaderCalls, calls } = follower();
     const answer = leaderCalls.answer(path, asked, nobody);
     calls[0]?.reject(new ProposalError('deposed', 'the stream to the leader ended'));
@@ -53,7 +53,7 @@ describe('a call that only the leader can answer', () => {
     });
   });
 
-  it('is refused when too many wait, or too large ones', async () => {
+  test('is refused when too many wait, or too large ones', async () => {
     for (const { request, fit } of [
       { request: asked, fit: 10_000 },
       { request: Buffer.alloc(1024 * 1024), fit: 64 },

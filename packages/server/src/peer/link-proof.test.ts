@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newNonce, proofOf, proves, type LinkRole, type LinkTranscript } from './link-proof.ts';
 import { systemRandom } from '../random/system-random.ts';
 
@@ -18,7 +18,7 @@ const roles = fc.constantFrom<LinkRole>('leader', 'follower');
 const secrets = fc.string({ minLength: 1 });
 
 describe('the proof of the secret', () => {
-  it('is good for its role, secret and transcript', () => {
+  test('is good for its role, secret and transcript', () => {
     fc.assert(
       fc.property(roles, secrets, transcripts, (role, secret, transcript) => {
         expect(proves(proofOf(role, secret, transcript), role, secret, transcript)).toBe(true);
@@ -26,7 +26,7 @@ describe('the proof of the secret', () => {
     );
   });
 
-  it('is good for nothing else: not reflected, not with another secret, not when any part is another', () => {
+  test('is good for nothing else: not reflected, not with another secret, not when any part is another', () => {
     fc.assert(
       fc.property(secrets, secrets, transcripts, transcripts, (secret, another, transcript, other) => {
         const mac = proofOf('leader', secret, transcript);
@@ -41,7 +41,7 @@ describe('the proof of the secret', () => {
     );
   });
 
-  it('is not good when it is cut, or empty', () => {
+  test('is not good when it is cut, or empty', () => {
     const transcript = {
       clusterId: 1n,
       epoch: 2n,

@@ -35,7 +35,7 @@ describe('a stream between servers', () => {
     expect(proves(mac, 'leader', secret, transcript)).toBe(true);
     expect(proves(mac, 'follower', secret, transcript)).toBe(false);
     follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
     expect(server.peers.peers.map(({ memberId }) => memberId)).toEqual([2n]);
   });
 
@@ -114,7 +114,7 @@ describe('a stream between servers', () => {
       void stranger.hello(server, { isGreeting: false }).catch(() => undefined);
     expect(await Promise.race(crowd.map((stranger) => stranger.ended()))).toMatchObject({ code: 8 });
     follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
   });
 
   test('is not taken by those who repeat the greeting of a server, or make one without the secret', async () => {
@@ -134,7 +134,7 @@ describe('a stream between servers', () => {
       for (const stranger of crowd) expect(await stranger.ended()).toEqual({ code: 7, details });
     }
     follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
   });
 
   test('finds a place when clients hold all sockets and strangers knock without end, and keeps it', async () => {
@@ -169,7 +169,7 @@ describe('a stream between servers', () => {
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server, { isGreeting: false });
     follower.say({ proof: { mac: proofOf('follower', server.replica.state.secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
   });
 
   test('is refused for a run that is no number that the log could hold', async () => {
@@ -217,7 +217,7 @@ describe('the leader', () => {
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server);
     follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
     const { index } = server.replica.position;
     const commands: Command[] = [
       { kind: 'claim', epoch: 2, leader: 'me', rightMs: 800 },
@@ -241,7 +241,7 @@ describe('the leader', () => {
     const follower = new Stranger(server);
     const { transcript } = await follower.hello(server);
     follower.say({ proof: { mac: proofOf('follower', secret, transcript) } });
-    await follower.welcomed();
+    await expect(follower.welcomed()).resolves.not.toThrow();
     for (let entries = 0; entries < 10; entries += 1) await server.replica.barrier();
     for (let said = 1; said <= 10; said += 1) {
       look(server, 3);

@@ -1,6 +1,6 @@
 import type { Command, PutRequest, RequestOp } from '@tenure/core';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeCommand, encodeCommand } from './command-codec.ts';
 
 const id = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
@@ -56,7 +56,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 );
 
 describe('commands in the log', () => {
-  it('come back as they were proposed', () => {
+  test('come back as they were proposed', () => {
     fc.assert(
       fc.property(command, (each) => {
         expect(decodeCommand(encodeCommand(each))).toEqual(each);
@@ -65,7 +65,7 @@ describe('commands in the log', () => {
     );
   });
 
-  it('of an unknown kind stop the server with a message that names the cure', () => {
+  test('of an unknown kind stop the server with a message that names the cure', () => {
     expect(() => decodeCommand({ kind: 200, payload: Buffer.alloc(0) })).toThrow(/kind 200.*upgrade this server/);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeEntry, encodeEntry } from './entry-codec.ts';
 
 const whole = fc.maxSafeNat();
@@ -13,7 +13,7 @@ const command = fc.record(
 );
 
 describe('entries of the log', () => {
-  it('come back as they were written', () => {
+  test('come back as they were written', () => {
     fc.assert(
       fc.property(whole, whole, fc.array(command, { maxLength: 20 }), (epoch, timeMs, commands) => {
         const decoded = decodeEntry(encodeEntry({ epoch, timeMs }, commands));
@@ -25,7 +25,7 @@ describe('entries of the log', () => {
     );
   });
 
-  it('may carry a header that this version does not know', () => {
+  test('may carry a header that this version does not know', () => {
     const known = encodeEntry({ epoch: 3, timeMs: 5 }, []);
     const name = Buffer.from('later', 'latin1');
     // The same entry with a third header in front of the two.
@@ -33,7 +33,7 @@ describe('entries of the log', () => {
     expect(decodeEntry(extended).headers).toEqual({ epoch: 3, timeMs: 5 });
   });
 
-  it('stop the server when they are of another format, or cut short', () => {
+  test('stop the server when they are of another format, or cut short', () => {
     const bytes = encodeEntry({ epoch: 1, timeMs: 2 }, [{ kind: 1, payload: Buffer.from('abc') }]);
     expect(() => decodeEntry(Buffer.concat([Buffer.from([2]), bytes.subarray(1)]))).toThrow(/format 2/);
     for (let length = 1; length < bytes.length; length += 1) {

@@ -1,5 +1,5 @@
 import type { Command, CommandResponse } from '@tenure/core';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
@@ -71,7 +71,7 @@ function failingAfter(engine: LogEngine, appends: number): LogEngine {
 }
 
 describe('a replica on a log of its own', () => {
-  it('answers proposals in their order, and has the same state again after a restart', async () => {
+  test('answers proposals in their order, and has the same state again after a restart', async () => {
     const engine = memoryEngine();
     const replica = await start(engine);
     const responses = await Promise.all(
@@ -84,13 +84,13 @@ describe('a replica on a log of its own', () => {
     expect(again.state.stateHash()).toBe(replica.state.stateHash());
   });
 
-  it('puts commands of one turn of the event loop into one entry', async () => {
+  test('puts commands of one turn of the event loop into one entry', async () => {
     const replica = await start(memoryEngine());
     await Promise.all(Array.from({ length: 500 }, (_, at) => replica.propose(put(`k${at}`, ''))));
     expect(replica.position.index).toBe(claimIndex + 1);
   });
 
-  it('puts no more operations into one entry than are applied in a moment', async () => {
+  test('puts no more operations into one entry than are applied in a moment', async () => {
     const replica = await start(memoryEngine());
     const value = { value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
     const success = Array.from(
@@ -102,7 +102,7 @@ describe('a replica on a log of its own', () => {
     expect(replica.position.index).toBe(claimIndex + 4);
   });
 
-  it('gives dates of leases entries of their own, in their place in the order', async () => {
+  test('gives dates of leases entries of their own, in their place in the order', async () => {
     const replica = await start(memoryEngine());
     const dates: Command = { kind: 'checkpointLeases', leases: [] };
     await Promise.all(
@@ -111,7 +111,7 @@ describe('a replica on a log of its own', () => {
     expect(replica.position.index).toBe(claimIndex + 5);
   });
 
-  it('takes snapshots while entries go on, trims the log behind them, and restarts from them', async () => {
+  test('takes snapshots while entries go on, trims the log behind them, and restarts from them', async () => {
     const engine = memoryEngine();
     const replica = await start(engine, { entries: 20 });
     for (let at = 0; at < 200; at += 1) await replica.propose(put(`k${at % 37}`, `${at}`));
@@ -123,7 +123,7 @@ describe('a replica on a log of its own', () => {
     expect(again.position).toEqual(replica.position);
   });
 
-  it('goes on without a snapshot for which there is no room, and tries again', async () => {
+  test('goes on without a snapshot for which there is no room, and tries again', async () => {
     const engine = memoryEngine();
     const save = engine.saveSnapshot.bind(engine);
     let tries = 0;
@@ -139,7 +139,7 @@ describe('a replica on a log of its own', () => {
     expect((await engine.loadSnapshot())?.position.index).toBeGreaterThanOrEqual(40);
   });
 
-  it('fails what waits, refuses what comes, and says so once, when the log fails', async () => {
+  test('fails what waits, refuses what comes, and says so once, when the log fails', async () => {
     const failures: Error[] = [];
     const engine = failingAfter(memoryEngine(), claimIndex + 1);
     const replica = await start(engine, { onFailed: (error) => failures.push(error) });
@@ -151,7 +151,7 @@ describe('a replica on a log of its own', () => {
     expect(replica.state.currentRevision).toBe(2);
   });
 
-  it('refuses more proposals than may wait, and answers those that it took', async () => {
+  test('refuses more proposals than may wait, and answers those that it took', async () => {
     const replica = await start(memoryEngine());
     const outcomes = await Promise.allSettled(
       Array.from({ length: 66_000 }, (_, at) => replica.propose(put(`k${at % 10}`, ''))),

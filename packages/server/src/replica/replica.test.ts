@@ -1,5 +1,5 @@
 import type { Command, CommandResponse } from '@tenure/core';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { Leadership } from '../leadership/leadership.ts';
 import { noChance } from '../random/testing/no-chance.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -98,7 +98,7 @@ async function* chunksOf(steps: Iterator<Uint8Array>): AsyncGenerator<Uint8Array
 }
 
 describe('a leader that is deposed', () => {
-  it('hands what clients asked for to the next, and drops what it wanted of its own accord', async () => {
+  test('hands what clients asked for to the next, and drops what it wanted of its own accord', async () => {
     const { pair, a, b } = await start();
     const send = a.engine.requests.hold();
     const kept = a.replica.propose(put('from', 'a client'));
@@ -125,7 +125,7 @@ describe('a leader that is deposed', () => {
     expect(await pair.logged()).toEqual(['createCluster', 'setTxnLimits', 'claim', 'claim', 'put']);
   });
 
-  it('tells no outcome of what was on its way when it ceased to lead', async () => {
+  test('tells no outcome of what was on its way when it ceased to lead', async () => {
     const { a, b } = await start();
     const hear = a.engine.replies.hold();
     const unclear = codeOf(a.replica.proposeHere({ kind: 'heartbeat' }));
@@ -138,7 +138,7 @@ describe('a leader that is deposed', () => {
 });
 
 describe('a renewal at the leader', () => {
-  it('is answered when the state there has every revision that a follower has told of', async () => {
+  test('is answered when the state there has every revision that a follower has told of', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
     const { leader: a, leadership } = await leadingServer(pair);
@@ -167,7 +167,7 @@ describe('a renewal at the leader', () => {
 });
 
 describe('a server that gives up its lead while an append is out', () => {
-  it('leaves no renewal waiting for that append, which may take for ever', async () => {
+  test('leaves no renewal waiting for that append, which may take for ever', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
     const { leader: a, leadership } = await leadingServer(pair);
@@ -183,7 +183,7 @@ describe('a server that gives up its lead while an append is out', () => {
     leadership.stop(new Error('the test is over'));
   });
 
-  it('goes on following while its claim waits for that append', async () => {
+  test('goes on following while its claim waits for that append', async () => {
     const { pair, a, b } = await start();
     const send = a.engine.requests.hold();
     const own = a.replica.propose(put('own', '1'));
@@ -201,7 +201,7 @@ describe('a server that gives up its lead while an append is out', () => {
     expect(valueOf(b, 'own')).toBe('1');
   });
 
-  it('stops without waiting for that append for long', async () => {
+  test('stops without waiting for that append for long', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
     const [a, b] = [await pair.join({ stopGraceMs: 50 }), await pair.join()];
@@ -214,7 +214,7 @@ describe('a server that gives up its lead while an append is out', () => {
     send();
   });
 
-  it('does not lead by a claim that comes back when it has stopped', async () => {
+  test('does not lead by a claim that comes back when it has stopped', async () => {
     const { a, b } = await start();
     const send = b.engine.requests.hold();
     const claim = b.replica.claim({ leader: 'b', rightMs: 800 });
@@ -228,7 +228,7 @@ describe('a server that gives up its lead while an append is out', () => {
 });
 
 describe('a server that lags behind the trim', () => {
-  it('goes on behind the newest snapshot, as the same state machine', async () => {
+  test('goes on behind the newest snapshot, as the same state machine', async () => {
     const { pair, a, b } = await start();
     const { state } = b.replica;
     const { history } = state;
@@ -252,7 +252,7 @@ describe('a server that lags behind the trim', () => {
     expect(valueOf(a, 'led by')).toBe('b');
   });
 
-  it('tells no outcome that it has passed over, and keeps what it has handed to nobody', async () => {
+  test('tells no outcome that it has passed over, and keeps what it has handed to nobody', async () => {
     const { pair, a, b } = await start();
     const read = b.engine.reading.hold();
     // What is held back is one chunk of the log, and what lies behind it is trimmed.

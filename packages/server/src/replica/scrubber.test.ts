@@ -1,5 +1,5 @@
 import { StateMachine, type Command } from '@tenure/core';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Scrubber } from './scrubber.ts';
 import { systemClock } from '../time/system-clock.ts';
 
@@ -17,7 +17,7 @@ async function scrubbed(state: StateMachine): Promise<void> {
   while (state.sizeBytes > state.sizeInUseBytes) await new Promise((resolve) => setImmediate(resolve));
 }
 
-it('frees what was compacted while a snapshot was being taken, when that is done', async () => {
+test('frees what was compacted while a snapshot was being taken, when that is done', async () => {
   const state = new StateMachine();
   for (let version = 0; version < 50; version += 1) apply(state, put('x'.repeat(1_000)));
   const scrubber = new Scrubber(state, systemClock);
@@ -33,7 +33,7 @@ it('frees what was compacted while a snapshot was being taken, when that is done
   scrubber.stop();
 });
 
-it('goes on with what was left while a snapshot is taken that began in the middle', async () => {
+test('goes on with what was left while a snapshot is taken that began in the middle', async () => {
   const state = new StateMachine();
   for (let version = 0; version < 5_000; version += 1) apply(state, put('x'));
   const scrubber = new Scrubber(state, systemClock);
@@ -42,6 +42,7 @@ it('goes on with what was left while a snapshot is taken that began in the middl
   await new Promise((resolve) => setImmediate(resolve));
   const snapshot = state.snapshot();
   await scrubbed(state);
+  expect(state.sizeBytes).toBe(state.sizeInUseBytes);
   snapshot.return();
   scrubber.stop();
 });

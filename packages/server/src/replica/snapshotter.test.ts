@@ -1,5 +1,5 @@
 import { StateMachine } from '@tenure/core';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { logStart } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
@@ -62,7 +62,7 @@ class GrowingLog {
   }
 }
 
-it('keeps the log between the last two snapshots for servers that come back', async () => {
+test('keeps the log between the last two snapshots for servers that come back', async () => {
   const log = new GrowingLog();
   await log.untilSnapshot();
   expect(await log.oldest()).toBe(1);
@@ -71,7 +71,7 @@ it('keeps the log between the last two snapshots for servers that come back', as
   expect(await log.oldest()).toBe(before + 1);
 });
 
-it('keeps what the slowest server that is linked has not applied, up to the limit', async () => {
+test('keeps what the slowest server that is linked has not applied, up to the limit', async () => {
   const log = new GrowingLog();
   log.slowest = 3;
   const saves: number[] = [];
@@ -90,7 +90,7 @@ it('keeps what the slowest server that is linked has not applied, up to the limi
   expect(await log.oldest()).toBe(last + 1);
 });
 
-it('counts snapshots that were due for their bytes as well', async () => {
+test('counts snapshots that were due for their bytes as well', async () => {
   const log = new GrowingLog({ entries: 1_000_000, bytes: entriesPerSnapshot * 5 });
   log.slowest = 0;
   await log.untilSnapshot();
