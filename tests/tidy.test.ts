@@ -32,7 +32,7 @@ describe('the repository', () => {
     }
   });
 
-  it('imports only downward, and never in a circle', () => {
+  test('imports only downward, and never in a circle', () => {
     expectNone(sources.flatMap(checkDependencies));
     expectNone(checkCircles(sources));
   });
@@ -41,11 +41,11 @@ describe('the repository', () => {
     expectNone(sources.flatMap(checkCorePurity));
   });
 
-  it('keeps the timers, clocks and randomness of the process out of what a simulator runs', () => {
+  test('keeps the timers, clocks and randomness of the process out of what a simulator runs', () => {
     expectNone(sources.flatMap(checkHandedTime));
   });
 
-  it('keeps files, functions and lines short', () => {
+  test('keeps files, functions and lines short', () => {
     expectNone(sources.flatMap(checkSizes));
   });
 

@@ -104,13 +104,13 @@ describe('the circle rule', () => {
     source('x/c.ts', c),
   ];
 
-  it('tells a circle, of types too, with the way around', () => {
+  test('tells a circle, of types too, with the way around', () => {
     expect(messages(checkCircles(files(`import type { A } from './a.ts';`)))).toEqual([
       '1: imports in a circle: x/a.ts > x/b/b.ts > x/c.ts > x/a.ts',
     ]);
   });
 
-  it('allows a file that several import, and one that is loaded on demand', () => {
+  test('allows a file that several import, and one that is loaded on demand', () => {
     expect(messages(checkCircles(files(`const { a } = await import('./a.ts'); import { d } from './d.ts';`)))).toEqual(
       [],
     );
@@ -154,7 +154,7 @@ describe('the rule of handed time', () => {
   const check = (text: string, path = 'packages/server/src/replica/a.ts') =>
     messages(checkHandedTime(source(path, text)));
 
-  it.each([
+  test.each([
     'Date.now()',
     'performance.now()',
     'setTimeout(f, 1)',
@@ -168,12 +168,12 @@ describe('the rule of handed time', () => {
     expect(check(`export const f = () => ${expression};`)).toHaveLength(1);
   });
 
-  it('refuses the clock of the process, and timers under another name', () => {
+  test('refuses the clock of the process, and timers under another name', () => {
     expect(check(`import { systemClock } from '../time/system-clock.ts';`)).toHaveLength(1);
     expect(check(`import { setTimeout as delay } from 'node:timers/promises';`)).toHaveLength(2);
   });
 
-  it('holds where the simulator runs, and not in tests or the transport', () => {
+  test('holds where the simulator runs, and not in tests or the transport', () => {
     const timer = 'setTimeout(f, 1);';
     for (const path of [
       'server.ts',
@@ -191,7 +191,7 @@ describe('the rule of handed time', () => {
     }
   });
 
-  it('allows what is handed over, and what a file is let have for a reason', () => {
+  test('allows what is handed over, and what a file is let have for a reason', () => {
     expect(check(`import type { Clock } from '../time/clock.ts'; clock.after(1, f); random.bytes(4);`)).toEqual([]);
     const lock = 'packages/server/src/engines/file/folder-lock.ts';
     expect(check('randomBytes(8);', lock)).toEqual([]);

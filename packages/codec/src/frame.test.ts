@@ -38,7 +38,7 @@ describe('generated messages in frames', () => {
     expect(() => decodeMessage(MemberSchema, deepGroups)).toThrow('proto: exceeded max recursion depth');
   });
 
-  it.each([
+  test.each([
     ['that are not known', MemberAddRequestSchema, many(0x78, 1)],
     ['in groups', MemberAddRequestSchema, many(0x7b, 0x7c)],
     ['in one group', MemberAddRequestSchema, Buffer.concat([Buffer.of(0x7b), many(0x78, 1), Buffer.of(0x7c)])],
@@ -49,7 +49,7 @@ describe('generated messages in frames', () => {
     expect(() => decodeRequest(schema, bytes)).toThrow(new DecodeError('TooManyFields'));
   });
 
-  it('are read from a request with as many fields as a client may have a use for', () => {
+  test('are read from a request with as many fields as a client may have a use for', () => {
     const peerURLs = Array.from({ length: 10_000 }, (_, at) => `http://${at}:1`);
     const framed = encodeFramed(MemberAddRequestSchema, create(MemberAddRequestSchema, { peerURLs }));
     expect(decodeRequest(MemberAddRequestSchema, framed.subarray(frameHeadroomBytes)).peerURLs).toEqual(peerURLs);

@@ -59,7 +59,7 @@ describe('a transaction', () => {
     expect(() => decodeTxnRequest(tooDeep, frameHeadroomBytes)).toThrow(new DecodeError('TooDeep'));
   });
 
-  it('is read up to as many comparisons and ops as are wanted, with those of nested ones', () => {
+  test('is read up to as many comparisons and ops as are wanted, with those of nested ones', () => {
     const many = encodeTxnRequest({
       compare: [],
       success: Array.from({ length: 100 }, () => ({ kind: 'empty' })),
@@ -74,7 +74,7 @@ describe('a transaction', () => {
     expect(cut.success).toEqual([{ kind: 'txn', txn: { ...inner, success: [{ kind: 'empty' }] } }]);
   });
 
-  it('takes a comparison with the operand of another target for one with none', () => {
+  test('takes a comparison with the operand of another target for one with none', () => {
     const message = create(TxnRequestSchema, {
       compare: [{ target: 3, key: Buffer.from('k'), targetUnion: { case: 'version', value: 7n } }],
     });

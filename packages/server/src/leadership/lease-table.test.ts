@@ -42,7 +42,7 @@ describe('LeaseTable', () => {
     );
   });
 
-  it('keeps rows apart beyond one chunk of them, and takes no new memory for rows that were given back', () => {
+  test('keeps rows apart beyond one chunk of them, and takes no new memory for rows that were given back', () => {
     const table = new LeaseTable(7);
     const make = (id: bigint): TrackedLease => {
       return { id, ttlMs: Number(id) * 3, renewIndex: Number(id), deadlineMs: Number(id) / 2, state: 'dated' };
