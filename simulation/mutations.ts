@@ -1,10 +1,10 @@
 import { EpochEnds } from '../packages/core/src/lease/epoch-ends.ts';
 import { LeaseCollection } from '../packages/core/src/lease/lease-collection.ts';
-import { ClusterClock } from '../packages/server/src/leadership/cluster-clock.ts';
-import { LeaderLeaseTracker } from '../packages/server/src/leadership/leader-lease-tracker.ts';
-import { LeaderTerm } from '../packages/server/src/leadership/leader-term.ts';
-import { Right } from '../packages/server/src/leadership/right.ts';
-import { Leadership } from '../packages/server/src/leadership/leadership.ts';
+import { ClusterClock } from '../packages/server/src/leases/cluster-clock.ts';
+import { LeaderLeaseTracker } from '../packages/server/src/leases/leader-lease-tracker.ts';
+import { LeaderTerm } from '../packages/server/src/election/leader-term.ts';
+import { Right } from '../packages/server/src/election/right.ts';
+import { Leadership } from '../packages/server/src/election/leadership.ts';
 import { Cluster, type Omissions } from './cluster.ts';
 
 /** One rule broken on purpose, to see whether the simulation notices. */

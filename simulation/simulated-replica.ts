@@ -1,6 +1,6 @@
 import type { NodeClock, SeededRandom } from '@tenure/test-support';
 import { StateMachine, type Applied, type Command, type CommandResponse, type Entry } from '@tenure/core';
-import type { LeadershipPort } from '../packages/server/src/leadership/leadership.ts';
+import type { LeadershipPort } from '../packages/server/src/election/leadership.ts';
 import { PendingProposals, type PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import { ProposalError } from '../packages/server/src/replica/proposal-error.ts';
 import type { LogEntry, ProposedCommand, SharedLog } from './shared-log.ts';

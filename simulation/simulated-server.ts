@@ -1,6 +1,6 @@
 import type { NodeClock, SeededRandom } from '@tenure/test-support';
-import { Leadership } from '../packages/server/src/leadership/leadership.ts';
-import { ForwardingDesk } from '../packages/server/src/peer/forwarding-desk.ts';
+import { Leadership } from '../packages/server/src/election/leadership.ts';
+import { ForwardingDesk } from '../packages/server/src/cluster/forwarding-desk.ts';
 import type { PendingProposal } from '../packages/server/src/replica/pending-proposals.ts';
 import type { Applied, Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
 import { rightMs } from './expiry-bound.ts';

@@ -8,6 +8,7 @@ import { checkCorePurity } from './tidy/core-purity-rule.ts';
 import { checkHandedTime } from './tidy/handed-time-rule.ts';
 import { findDeadExports } from './tidy/dead-exports-rule.ts';
 import { checkDependencies } from './tidy/dependency-rule.ts';
+import { checkFolders } from './tidy/folder-rule.ts';
 import { checkLockfile } from './tidy/lockfile-rule.ts';
 import { checkDocumentsNamed, checkMarkdown } from './tidy/markdown-rule.ts';
 import { checkNames } from './tidy/naming-rule.ts';
@@ -34,6 +35,7 @@ describe('the repository', () => {
 
   test('imports only downward, and never in a circle', () => {
     expectNone(sources.flatMap(checkDependencies));
+    expectNone(sources.flatMap(checkFolders));
     expectNone(checkCircles(sources));
   });
 

@@ -4,7 +4,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { describe, expect, test, type TestContext } from 'vitest';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
-import { frameMessage, RawClient } from '../../packages/server/src/grpc/transport/testing/raw-call.ts';
+import { frameMessage, RawClient } from '../../packages/server/src/transport/testing/raw-call.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 
@@ -62,10 +62,13 @@ async function expectTrouble(cluster: Cluster, reason: string, words: RegExp): P
 
 async function expectWell(cluster: Cluster): Promise<void> {
   for (const member of cluster.members) {
-    await eventually(`${member.name} is well again`, async () =>
-      (await member.ready()).status === 200 && (await member.put('after', member.name)) > 0 ? true : undefined,
-    );
-    expect((await member.maintenance.status({})).errors).toEqual([]);
+    // A server may be ready again, and take a write, before it has read anything else in the database.
+    const errors = await eventually(`${member.name} is well again`, async () => {
+      const isReady = (await member.ready()).status === 200 && (await member.put('after', member.name)) > 0;
+      const { errors: told } = await member.maintenance.status({});
+      return isReady && told.length === 0 ? told : undefined;
+    });
+    expect(errors).toEqual([]);
   }
 }
 

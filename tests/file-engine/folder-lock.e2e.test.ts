@@ -127,7 +127,7 @@ test('an engine whose folder a file has replaced can be closed', async () => {
     const engine = await openFileEngine({ folder });
     renameSync(folder, `${folder}-moved`);
     writeFileSync(folder, '');
-    await engine.close();
+    await expect(engine.close()).resolves.toBeUndefined();
     await (await openFileEngine({ folder: `${folder}-moved` })).close();
   });
 });

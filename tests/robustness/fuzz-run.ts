@@ -1,7 +1,7 @@
 import { etcdserverpb, rpcMethods } from '@tenure/protocol';
 import { Code, Refusal } from '../../conformance/client/refusal.ts';
-import { playHostileInputs } from '../../packages/server/src/grpc/transport/testing/hostile-client.ts';
-import type { HostileMethod, HostileTarget } from '../../packages/server/src/grpc/transport/testing/hostile-input.ts';
+import { playHostileInputs } from '../../packages/server/src/transport/testing/hostile-client.ts';
+import type { HostileMethod, HostileTarget } from '../../packages/server/src/transport/testing/hostile-input.ts';
 import { SeededRandom } from '@tenure/test-support';
 import { type FloodReport, floodWithCalls } from './call-flood.ts';
 import type { Existing } from './inputs/effect.ts';

@@ -92,7 +92,8 @@ describe.skipIf(!canRun)('the engine postgres behind a pooler', () => {
   test('that pools by session and lets in no more clients than a server needs serves it', async () => {
     const url = await bouncer('session', ['max_client_conn = 3']);
     const { engine } = await opened.open({ url, schema: 'few_clients' });
-    await engine.append([entry('a')], logStart);
+    const end = await engine.append([entry('a')], logStart);
+    expect(await engine.tail()).toEqual(end);
   });
 
   test('that pools by transaction and has one connection is refused', async () => {

@@ -33,8 +33,8 @@ describe('the banned words', () => {
 
   test("refuse etcd's texts where the server would write them a second time", () => {
     const text = 'throw new GrpcStatus(14, `etcdserver: request timed out: ${why}`);';
-    expect(check(text, 'packages/server/src/grpc/a.ts')).toHaveLength(1);
-    for (const path of ['packages/server/src/engines/etcd/a.ts', 'packages/server/src/grpc/a.test.ts', 'tests/a.ts'])
+    expect(check(text, 'packages/server/src/api/a.ts')).toHaveLength(1);
+    for (const path of ['packages/server/src/engines/etcd/a.ts', 'packages/server/src/api/a.test.ts', 'tests/a.ts'])
       expect(check(text, path)).toEqual([]);
   });
 

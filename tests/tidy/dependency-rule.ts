@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import type { ParsedSource } from './parsed-source.ts';
 import { isTestCode } from './repository.ts';
 import type { Violation } from './repository.ts';
@@ -27,30 +26,6 @@ const usersOfTheLibrary = /^packages\/server\/src\/engines\/etcd\//;
 /** What a package may load only when it is needed, with `import()`. */
 const packagesOnDemand: Readonly<Record<string, readonly string[]>> = { cli: ['server'] };
 
-/**
- * Inside the server: what each part may not import. Calls go down (services, then replica, then engines and
- * leadership); what lies below never knows what lies above, and the transport knows nothing of what it carries.
- */
-const serverForbidden: Readonly<Record<string, readonly string[]>> = {
-  'grpc/transport': ['grpc', 'grpc/watch', 'replica', 'leadership', 'engines', 'http', 'config'],
-  'grpc/watch': ['grpc', 'engines', 'http', 'config'],
-  grpc: ['http', 'engines'],
-  http: ['grpc', 'grpc/watch', 'engines', 'leadership'],
-  replica: ['grpc', 'grpc/transport', 'grpc/watch', 'http'],
-  leadership: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'engines'],
-  engines: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'config'],
-  logging: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'engines'],
-  config: ['grpc', 'grpc/transport', 'grpc/watch', 'http', 'replica', 'leadership', 'engines'],
-  time: [],
-  random: [],
-};
-
-/** Parts that every other may import, and that import none. */
-const foundations: ReadonlySet<string> = new Set(['time', 'random']);
-
-/** The parts that have folders of their own inside a part, longest first. */
-const serverParts = Object.keys(serverForbidden).toSorted((one, other) => other.length - one.length);
-
 const coreLibraries = new Set(['sorted-btree']);
 
 export function checkDependencies(source: ParsedSource): Violation[] {
@@ -59,9 +34,7 @@ export function checkDependencies(source: ParsedSource): Violation[] {
   const isTest = isTestCode(source.path);
   return source.imports.flatMap((imported) => {
     const message =
-      betweenPackages(owner, source.path, imported, isTest) ??
-      insideServer(source.path, imported.from) ??
-      (isTest ? undefined : intoCore(owner, imported.from));
+      betweenPackages(owner, source.path, imported, isTest) ?? (isTest ? undefined : intoCore(owner, imported.from));
     return message === undefined ? [] : [{ path: source.path, line: imported.line, rule: 'dependencies', message }];
   });
 }
@@ -90,28 +63,4 @@ function betweenPackages(
 function intoCore(owner: string, from: string): string | undefined {
   if (owner !== 'core' || from.startsWith('.') || coreLibraries.has(from.split('/')[0]!)) return undefined;
   return `core may import only ${[...coreLibraries].join(', ')}, not ${from}`;
-}
-
-function insideServer(path: string, from: string): string | undefined {
-  const root = 'packages/server/src/';
-  if (!path.startsWith(root) || !from.startsWith('.')) return undefined;
-  const owner = serverPart(path.slice(root.length));
-  const target = posix.join(posix.dirname(path), from);
-  if (!target.startsWith(root)) return `${from} leaves the package`;
-  const part = serverPart(target.slice(root.length));
-  if (owner === undefined) return undefined;
-  if (foundations.has(owner) && part !== owner) return `server/${owner} may not import other parts of the server`;
-  // A file at the top (server.ts, serve.ts, index.ts) puts the parts together, so no part may import it.
-  if (part === undefined) return topLevelRefusal(owner, target.slice(root.length));
-  return serverForbidden[owner]?.includes(part) ? `server/${owner} may not import server/${part}` : undefined;
-}
-
-function topLevelRefusal(owner: string, file: string): string | undefined {
-  return /^(server|serve|index)\.ts$/.test(file)
-    ? `server/${owner} may not import ${file}, which puts the parts together`
-    : undefined;
-}
-
-function serverPart(pathInServer: string): string | undefined {
-  return serverParts.find((part) => pathInServer.startsWith(`${part}/`));
 }

@@ -4,9 +4,8 @@ import type { Violation } from './repository.ts';
 
 /** What runs under a simulated clock: these wait, measure and draw lots by what they are handed. */
 const handed: readonly RegExp[] = [
-  /^packages\/server\/src\/(cluster|front-door|server)\.ts$/,
-  /^packages\/server\/src\/(leadership|peer|replica)\//,
-  /^packages\/server\/src\/grpc\/(watch\/)?[^/]+\.ts$/,
+  /^packages\/server\/src\/(front-door|server)\.ts$/,
+  /^packages\/server\/src\/(api|cluster|election|leases|replica|watch)\//,
   /^packages\/server\/src\/engines\/((file|memory)\/)?[^/]+\.ts$/,
   /^packages\/client\/src\/etcd\//,
 ];

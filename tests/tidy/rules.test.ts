@@ -8,6 +8,7 @@ import { checkCorePurity } from './core-purity-rule.ts';
 import { checkHandedTime } from './handed-time-rule.ts';
 import { findDeadExports } from './dead-exports-rule.ts';
 import { checkDependencies } from './dependency-rule.ts';
+import { checkFolders } from './folder-rule.ts';
 import { checkLockfile } from './lockfile-rule.ts';
 import { checkDocumentsNamed, checkMarkdown } from './markdown-rule.ts';
 import { checkNames } from './naming-rule.ts';
@@ -42,36 +43,6 @@ describe('the dependency rule', () => {
       `import { x } from '@tenure/protocol/dist/a.js';`,
       '1: import @tenure/protocol through its index, not @tenure/protocol/dist/a.js',
     ],
-    [
-      'packages/server/src/a.ts',
-      `import { x } from '../../core/src/b.ts';`,
-      '1: ../../core/src/b.ts leaves the package',
-    ],
-    [
-      'packages/server/src/engines/file/a.ts',
-      `import { x } from '../../replica/b.ts';`,
-      '1: server/engines may not import server/replica',
-    ],
-    [
-      'packages/server/src/grpc/transport/a.ts',
-      `import { x } from '../kv.ts';`,
-      '1: server/grpc/transport may not import server/grpc',
-    ],
-    [
-      'packages/server/src/grpc/kv.ts',
-      `import { x } from '../engines/b.ts';`,
-      '1: server/grpc may not import server/engines',
-    ],
-    [
-      'packages/server/src/time/a.ts',
-      `import { x } from './b.ts'; import { y } from '../logging/logger.ts';`,
-      '1: server/time may not import other parts of the server',
-    ],
-    [
-      'packages/server/src/replica/a.ts',
-      `import { x } from '../server.ts';`,
-      '1: server/replica may not import server.ts, which puts the parts together',
-    ],
   ])('refuses, in %s, %s', (path, text, message) => {
     expect(check(path, text)).toEqual([message]);
   });
@@ -85,13 +56,54 @@ describe('the dependency rule', () => {
     ['packages/core/src/a.test.ts', `import { x } from '@tenure/test-support';`],
     ['packages/server/src/engines/testing/a.ts', `import { x } from '@tenure/test-support';`],
     ['packages/client/src/testing/a.test.ts', `import { x } from '@tenure/test-support';`],
-    [
-      'packages/server/src/grpc/kv.ts',
-      `import { x } from './transport/transport.ts'; import { y } from '../replica/a.ts';`,
-    ],
-    ['packages/server/src/server.ts', `import { x } from './grpc/kv.ts'; import { y } from './engines/a.ts';`],
-    ['packages/server/src/grpc/transport/a.ts', `import { x } from '../../time/clock.ts';`],
     ['tests/a.test.ts', `import { x } from '@tenure/server';`],
+  ])('allows, in %s, %s', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+});
+
+describe('the folder rule', () => {
+  const check = (path: string, text: string) => messages(checkFolders(source(path, text)));
+
+  test.each([
+    ['packages/new/src/a.ts', '', '1: the package new has no row in tests/tidy/folder-rule.ts'],
+    ['packages/server/src/new/a.ts', '', '1: server/new has no row in tests/tidy/folder-rule.ts'],
+    [
+      'packages/server/src/api/a.ts',
+      `import '../../../core/src/b.ts';`,
+      '1: ../../../core/src/b.ts leaves the package',
+    ],
+    [
+      'packages/server/src/engines/file/a.ts',
+      `import '../../replica/b.ts';`,
+      '1: server/engines/file may not import server/replica',
+    ],
+    ['packages/server/src/transport/a.ts', `import '../api/b.ts';`, '1: server/transport may not import server/api'],
+    ['packages/server/src/api/a.ts', `import '../engines/b.ts';`, '1: server/api may not import server/engines'],
+    [
+      'packages/server/src/time/a.ts',
+      `import './b.ts'; import '../logging/c.ts';`,
+      '1: server/time may not import server/logging',
+    ],
+    [
+      'packages/core/src/mvcc/a.ts',
+      `import type { X } from '../lease/b.ts';`,
+      '1: core/mvcc may not import core/lease',
+    ],
+    [
+      'packages/server/src/replica/a.ts',
+      `import '../server.ts';`,
+      '1: server/replica may not import server.ts, which puts the parts together',
+    ],
+  ])('refuses, in %s, %s', (path, text, message) => {
+    expect(check(path, text)).toEqual([message]);
+  });
+
+  test.each([
+    ['packages/server/src/server.ts', `import './api/a.ts'; import './engines/b.ts';`],
+    ['packages/server/src/api/a.ts', `import '../replica/b.ts'; import '../version.ts'; import 'pino';`],
+    ['packages/server/src/engines/file/a.test.ts', `import '../../replica/b.ts';`],
+    ['tests/a.ts', `import '../packages/server/src/server.ts';`],
   ])('allows, in %s, %s', (path, text) => {
     expect(check(path, text)).toEqual([]);
   });
@@ -177,16 +189,17 @@ describe('the rule of handed time', () => {
     const timer = 'setTimeout(f, 1);';
     for (const path of [
       'server.ts',
-      'peer/a.ts',
-      'leadership/a.ts',
-      'grpc/a.ts',
-      'grpc/watch/a.ts',
+      'cluster/a.ts',
+      'election/a.ts',
+      'leases/a.ts',
+      'api/a.ts',
+      'watch/a.ts',
       'engines/file/a.ts',
     ]) {
       expect(check(timer, `packages/server/src/${path}`), path).toHaveLength(1);
     }
     expect(check(timer, 'packages/client/src/etcd/client/a.ts')).toHaveLength(1);
-    for (const path of ['replica/a.test.ts', 'grpc/transport/a.ts', 'engines/postgres/a.ts', 'serve.ts']) {
+    for (const path of ['replica/a.test.ts', 'transport/a.ts', 'engines/postgres/a.ts', 'serve.ts']) {
       expect(check(timer, `packages/server/src/${path}`), path).toEqual([]);
     }
   });

@@ -1,22 +1,22 @@
 import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import type { EngineHealth } from './engines/engine-health.ts';
 import type { LogEngine, Position } from './engines/log-engine.ts';
 import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
-import type { Identity } from './grpc/identity.ts';
-import { leaderOnlyPaths } from './grpc/routes.ts';
-import type { Caller } from './grpc/sliced-work.ts';
-import { answered, statusNamed } from './grpc/status-of.ts';
-import { builtReply } from './grpc/transport/transport.ts';
+import type { Identity } from './api/identity.ts';
+import { leaderOnlyPaths } from './api/routes.ts';
+import type { Caller } from './api/sliced-work.ts';
+import { answered, statusNamed } from './api/status-of.ts';
+import { builtReply } from './transport/transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
-import { Leadership } from './leadership/leadership.ts';
-import type { LeaderLeaseTracker } from './leadership/leader-lease-tracker.ts';
-import type { LeaseDesk } from './leadership/lease-desk.ts';
+import { Leadership } from './election/leadership.ts';
+import type { LeaderLeaseTracker } from './leases/leader-lease-tracker.ts';
+import type { LeaseDesk } from './leases/lease-desk.ts';
 import type { Logger } from './logging/logger.ts';
-import { leaderName, memberOfLeader, nameTakenText } from './peer/member-name.ts';
+import { leaderName, memberOfLeader, nameTakenText } from './cluster/member-name.ts';
 import { randomId } from './random/random-id.ts';
 import type { Random } from './random/random.ts';
 import { checkCluster } from './replica/check-cluster.ts';
@@ -96,7 +96,7 @@ export class Server implements RunningServer {
       const recovered = await recover(engine, decodeCommand, clock);
       checkCluster(config.clusterId, recovered.state.clusterId);
       // Loaded here: a server alone needs nothing of what servers say to each other.
-      const ClusterType = engine.isShared ? (await import('./cluster.ts')).Cluster : undefined;
+      const ClusterType = engine.isShared ? (await import('./cluster/cluster.ts')).Cluster : undefined;
       return new Server(options, recovered, ClusterType);
     } catch (error) {
       await engine.close();

@@ -1,7 +1,7 @@
 import { BackendError } from '../errors/backend-error.ts';
 import type { BackendErrorCode } from '../errors/backend-error.ts';
-import { EtcdError } from './etcd-error.ts';
-import type { EtcdErrorCode } from './etcd-error.ts';
+import { EtcdError } from './connection/etcd-error.ts';
+import type { EtcdErrorCode } from './connection/etcd-error.ts';
 
 const codes: Readonly<Record<EtcdErrorCode, BackendErrorCode>> = {
   unreachable: 'unavailable',

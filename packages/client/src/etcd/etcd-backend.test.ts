@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test, vi } from 'vitest';
 import { EtcdClient } from './client/etcd-client.ts';
 import type { WatchBatch } from './client/watcher.ts';
-import { EtcdError } from './etcd-error.ts';
+import { EtcdError } from './connection/etcd-error.ts';
 import { etcdBackend } from './etcd-backend.ts';
 
 /** As one whose user was taken away. */

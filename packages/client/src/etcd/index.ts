@@ -19,5 +19,5 @@ export type { EtcdStream } from './connection/etcd-connection.ts';
 export type { EtcdOptions, EtcdTls } from './connection/etcd-options.ts';
 export { etcdBackend } from './etcd-backend.ts';
 export type { EtcdBackendOptions, EtcdLeaseBackend } from './etcd-backend.ts';
-export { EtcdError } from './etcd-error.ts';
-export type { EtcdErrorCode } from './etcd-error.ts';
+export { EtcdError } from './connection/etcd-error.ts';
+export type { EtcdErrorCode } from './connection/etcd-error.ts';

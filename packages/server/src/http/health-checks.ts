@@ -1,6 +1,6 @@
 import type { AlarmKind } from '@tenure/core';
 import { errorCatalogue } from '@tenure/protocol';
-import { GrpcStatus } from '../grpc/transport/grpc-status.ts';
+import { GrpcStatus } from '../transport/grpc-status.ts';
 
 /** What the health paths ask the server. */
 export interface HealthSource {

@@ -1,6 +1,6 @@
 import type { Command, CommandResponse } from '@tenure/core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Leadership } from '../leadership/leadership.ts';
+import { Leadership } from '../election/leadership.ts';
 import { noChance } from '../random/testing/no-chance.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { ProposalError } from './proposal-error.ts';

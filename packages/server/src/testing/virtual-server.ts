@@ -1,11 +1,11 @@
 import { responseHeaderPrefix } from '@tenure/codec';
 import type { Command, CommandResponse } from '@tenure/core';
-import { Cluster } from '../cluster.ts';
+import { Cluster } from '../cluster/cluster.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
-import { Leadership } from '../leadership/leadership.ts';
-import { leaderName } from '../peer/member-name.ts';
-import { peerLinkPath } from '../peer/peer-service.ts';
-import type { VirtualNetwork } from '../peer/testing/virtual-network.ts';
+import { Leadership } from '../election/leadership.ts';
+import { leaderName } from '../cluster/member-name.ts';
+import { peerLinkPath } from '../cluster/peer-service.ts';
+import type { VirtualNetwork } from '../cluster/testing/virtual-network.ts';
 import { randomId } from '../random/random-id.ts';
 import type { Random } from '../random/random.ts';
 import { decodeCommand } from '../replica/command-codec.ts';

@@ -5,7 +5,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { describe, test } from 'vitest';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
-import { EtcdError } from '../etcd-error.ts';
+import { EtcdError } from '../connection/etcd-error.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { KeepAliveStream } from './keep-alive-stream.ts';
 

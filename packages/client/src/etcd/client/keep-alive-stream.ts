@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import type { EtcdConnection, EtcdStream } from '../connection/etcd-connection.ts';
 import { etcdErrorOf } from '../connection/etcd-error-of.ts';
-import { EtcdError } from '../etcd-error.ts';
+import { EtcdError } from '../connection/etcd-error.ts';
 import type { Timer } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import type { Signal } from '../../time/signal.ts';

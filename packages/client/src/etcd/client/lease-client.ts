@@ -1,6 +1,6 @@
 import { etcdserverpb } from '@tenure/protocol';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
-import { EtcdError } from '../etcd-error.ts';
+import { EtcdError } from '../connection/etcd-error.ts';
 import { KeepAliveStream, ttlMsOf } from './keep-alive-stream.ts';
 import type { Signal } from '../../time/signal.ts';
 

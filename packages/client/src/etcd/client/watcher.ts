@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb, mvccpb } from '@tenure/protocol';
 import type { EtcdConnection, EtcdStream } from '../connection/etcd-connection.ts';
 import { etcdErrorOf } from '../connection/etcd-error-of.ts';
-import { EtcdError } from '../etcd-error.ts';
+import { EtcdError } from '../connection/etcd-error.ts';
 import { rangeOf } from './key-range.ts';
 import type { KeyRange } from './key-range.ts';
 import { KeyValue } from './key-value.ts';

@@ -3,7 +3,7 @@ import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } fro
 import { GrpcCallError, GrpcCode, type GrpcMetadata, type GrpcStream } from '@tenure/grpc-client';
 import { etcdserverpb } from '@tenure/protocol';
 import { UsageError } from '../../errors/usage-error.ts';
-import { EtcdError } from '../etcd-error.ts';
+import { EtcdError } from './etcd-error.ts';
 import { EtcdChannel } from './etcd-channel.ts';
 import { etcdErrorOf, isStaleToken } from './etcd-error-of.ts';
 import type { EtcdOptions } from './etcd-options.ts';

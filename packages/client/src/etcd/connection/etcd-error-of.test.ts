@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { GrpcCallError, GrpcCode } from '@tenure/grpc-client';
 import { reasonTrailer } from '@tenure/protocol';
-import type { EtcdError } from '../etcd-error.ts';
+import type { EtcdError } from './etcd-error.ts';
 import { etcdErrorOf } from './etcd-error-of.ts';
 
 function codeOf(details: string, wasSent = true): string {

@@ -1,7 +1,7 @@
 import { GrpcCallError } from '@tenure/grpc-client';
 import { reasonTrailer } from '@tenure/protocol';
-import { EtcdError } from '../etcd-error.ts';
-import type { EtcdErrorCode } from '../etcd-error.ts';
+import { EtcdError } from './etcd-error.ts';
+import type { EtcdErrorCode } from './etcd-error.ts';
 
 const staleTokenTexts: ReadonlySet<string> = new Set([
   'etcdserver: invalid auth token',

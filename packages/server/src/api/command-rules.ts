@@ -1,0 +1,106 @@
+import { checkCompact, checkDeleteRange, checkPut, checkTxn, leaseOverheadBytes, maxTotalTxnOps } from '@tenure/core';
+import type { Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
+import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
+import { mayPut, type QuotaGuard } from './quota-guard.ts';
+import { statusNamed, statusOfCoreError } from './status-of.ts';
+import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+
+export interface CommandRulesOptions {
+  readonly state: () => Pick<StateMachine, 'alarms' | 'members'>;
+  readonly quota: Pick<QuotaGuard, 'admit'>;
+  readonly maxRequestBytes: number;
+  readonly maxTxnOps: number;
+}
+
+/** Alarms in the state at once: a client may raise one for any member, and each stays until it is disarmed. */
+const maxAlarms = 1_024;
+/** Members in the state at once; servers that are gone are removed by an operator. */
+const maxMembers = 1_024;
+/** As large as clients make them; servers make the rest by themselves, and none of those may fail for its size. */
+const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
+
+/**
+ * What a command must be like to come into the log. Services ask for what clients send them, and the leader asks again
+ * for what another server passes on: it may be of another version, have other limits, or be no server at all.
+ */
+export class CommandRules {
+  readonly #options: CommandRulesOptions;
+
+  constructor(options: CommandRulesOptions) {
+    this.#options = options;
+  }
+
+  /** How many comparisons and ops of a transaction are worth reading: one more than it may have. */
+  get maxReadTxnOps(): number {
+    return maxTotalTxnOps(this.#options.maxTxnOps) + 1;
+  }
+
+  /** All of it, for a command that another server passes on. */
+  check(command: Command, payloadBytes: number): GrpcStatus | Promise<never> | undefined {
+    const tooLarge = ofClients.has(command.kind) ? this.sizeRefusal(payloadBytes) : undefined;
+    return this.refusal(command) ?? tooLarge ?? this.admit(command, payloadBytes);
+  }
+
+  /** Why the command may not be proposed, whatever its size is; undefined when it may. */
+  refusal(command: Command): GrpcStatus | undefined {
+    switch (command.kind) {
+      case 'put':
+        return statusOrNone(checkPut(command.put));
+      case 'deleteRange':
+        return statusOrNone(checkDeleteRange(command.deleteRange));
+      case 'txn':
+        return this.txnRefusal(command.txn);
+      case 'compact':
+        return statusOrNone(checkCompact(command.revision));
+      case 'leaseGrant':
+        return isGrant(command) ? undefined : invalid('a lease needs an id that is not 0, and a TTL of 1 ms or more');
+      case 'registerMember':
+        return this.#memberRefusal(command);
+      case 'alarm':
+        return command.action === 'activate' && this.#options.state().alarms.length >= maxAlarms
+          ? statusNamed('TooManyRequests')
+          : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  txnRefusal(txn: TxnRequest): GrpcStatus | undefined {
+    return statusOrNone(checkTxn(txn, this.#options.maxTxnOps));
+  }
+
+  /** Why a request of that size may not be proposed. */
+  sizeRefusal(requestBytes: number): GrpcStatus | undefined {
+    return requestBytes > this.#options.maxRequestBytes ? statusNamed('RequestTooLarge') : undefined;
+  }
+
+  /** Undefined if there is space for what the command may add; else a promise that rejects: see QuotaGuard.admit. */
+  admit(command: Command, requestBytes: number): Promise<never> | undefined {
+    const { quota } = this.#options;
+    if (command.kind === 'leaseGrant') return quota.admit(leaseOverheadBytes + command.label.length);
+    const grows = command.kind === 'put' || (command.kind === 'txn' && mayPut(command.txn));
+    return grows ? quota.admit(requestBytes) : undefined;
+  }
+
+  #memberRefusal({ id, name, clientUrls }: Extract<Command, { kind: 'registerMember' }>): GrpcStatus | undefined {
+    const { members } = this.#options.state();
+    if (!areMemberUrls(clientUrls)) return statusNamed('MemberBadUrls');
+    if (id === 0n || name === '' || name.length > maxMemberNameChars) {
+      return invalid(`a member needs an id that is not 0, and a name of 1 to ${maxMemberNameChars} characters`);
+    }
+    const isNew = !members.some((member) => member.id === id);
+    return isNew && members.length >= maxMembers ? statusNamed('TooManyRequests') : undefined;
+  }
+}
+
+function isGrant({ id, ttlMs }: Extract<Command, { kind: 'leaseGrant' }>): boolean {
+  return id !== 0n && ttlMs >= 1;
+}
+
+function invalid(message: string): GrpcStatus {
+  return new GrpcStatus(GrpcCode.invalidArgument, message);
+}
+
+function statusOrNone(refused: CoreError | undefined): GrpcStatus | undefined {
+  return refused === undefined ? undefined : statusOfCoreError(refused);
+}

@@ -1,0 +1,175 @@
+import type { Command, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
+import { checkRange, isReadOnlyTxn } from '@tenure/core';
+import { etcdserverpb } from '@tenure/protocol';
+import {
+  decodeDeleteRangeRequest,
+  decodeRequest,
+  decodePutRequest,
+  decodeRangeRequest,
+  decodeBoundedTxnRequest,
+  deleteRangeReplyList,
+  encodePutResponse,
+  encodePutResponseWithin,
+  encodeRangeResponse,
+  encodeTxnResponseWithin,
+  encodeFramed,
+  rangeReplyList,
+} from '@tenure/codec';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import type { CommandRules } from './command-rules.ts';
+import type { Identity } from './identity.ts';
+import type { LongReplies } from './long-replies.ts';
+import { headerMessage, responseHeader } from './response-header.ts';
+import type { Caller } from './sliced-work.ts';
+import { toSafeNumber } from './safe-number.ts';
+import { statusOfCoreError } from './status-of.ts';
+import { type LargeReply, type Reply, smallReplyBytes } from '../transport/transport.ts';
+
+export interface KvServiceOptions {
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly rules: CommandRules;
+  readonly longReplies: LongReplies;
+}
+
+/**
+ * etcd's KV service: decode, check, propose or read, encode. Requests go to the log as the bytes they came in. On an
+ * engine with one server a linearizable read is a read of memory: what was acknowledged has been applied here.
+ */
+export class KvService {
+  readonly #options: KvServiceOptions;
+
+  constructor(options: KvServiceOptions) {
+    this.#options = options;
+  }
+
+  range(request: Buffer, caller: Caller): Reply | Promise<Reply> {
+    const range = decodeRangeRequest(request);
+    const refused = checkRange(range);
+    if (refused !== undefined) throw statusOfCoreError(refused);
+    const caughtUp = range.serializable ? undefined : this.#options.replica.linearize();
+    return caughtUp === undefined ? this.#read(range, caller) : caughtUp.then(() => this.#read(range, caller));
+  }
+
+  #read(range: RangeRequest, caller: Caller): Reply | Promise<Reply> {
+    const { replica, identity, longReplies } = this.#options;
+    const { state } = replica;
+    const header = responseHeader(identity, state.currentRevision, state.epoch);
+    if (range.rangeEnd !== '')
+      return longReplies.range(state, range, (result) => rangeReplyList(header, result), caller);
+    const result = state.range(range);
+    if ('kind' in result) throw statusOfCoreError(result);
+    // One key: most reads are of one, and their replies are small.
+    const isSmall = result.kvs.length === 0 || result.kvs[0]!.value.length < smallReplyBytes / 2;
+    return isSmall ? encodeRangeResponse(header, result) : longReplies.list(rangeReplyList(header, result), caller);
+  }
+
+  put(request: Buffer): Promise<Reply> {
+    const command: Command = { kind: 'put', put: decodePutRequest(request) };
+    const full = this.#admit(command, request);
+    return full ?? this.#options.replica.propose(command, request).then(this.#putAnswer);
+  }
+
+  deleteRange(request: Buffer, caller: Caller): Promise<Reply> {
+    const command: Command = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
+    const full = this.#admit(command, request);
+    if (full !== undefined) return full;
+    return this.#options.replica.propose(command, request).then((response) => this.#deleteAnswer(response, caller));
+  }
+
+  txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
+    const { replica, rules, longReplies } = this.#options;
+    const txn: TxnRequest = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
+    const refused = rules.txnRefusal(txn);
+    if (refused !== undefined) throw refused;
+    if (isReadOnlyTxn(txn)) {
+      const caughtUp = replica.linearize();
+      return caughtUp === undefined ? this.#readTxn(txn, caller) : caughtUp.then(() => this.#readTxn(txn, caller));
+    }
+    const command: Command = { kind: 'txn', txn };
+    const full = this.#admitSize(command, request);
+    if (full !== undefined) return full;
+    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
+    const { state } = replica;
+    if (!longReplies.isLong(state, txn)) return propose();
+    // What looks at too much now has no business in the log; what is too large otherwise is refused by apply.
+    return longReplies
+      .inTurn(() => state.checkTxnCost(txn), caller)
+      .then((tooLarge) => {
+        if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
+        return propose();
+      });
+  }
+
+  /** A transaction that cannot write is a read: it needs no entry. */
+  #readTxn(txn: TxnRequest, caller: Caller): Reply | Promise<Reply> {
+    const { replica, identity, longReplies } = this.#options;
+    const { state } = replica;
+    const evaluate = (): Reply => {
+      const result = state.readTxn(txn);
+      if ('kind' in result) throw statusOfCoreError(result);
+      const header = responseHeader(identity, state.currentRevision, state.epoch);
+      return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
+    };
+    return longReplies.isLong(state, txn) ? longReplies.inTurn(evaluate, caller) : evaluate();
+  }
+
+  async compact(request: Buffer): Promise<Buffer> {
+    const { replica, identity, rules } = this.#options;
+    const revision = toSafeNumber(decodeRequest(etcdserverpb.CompactionRequestSchema, request).revision);
+    const command: Command = { kind: 'compact', revision };
+    const refused = rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    const response = await replica.propose(command);
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    const header = headerMessage(identity, response.kind === 'compact' ? response.revision : 0, replica.state.epoch);
+    return encodeFramed(etcdserverpb.CompactionResponseSchema, { header });
+  }
+
+  /** Throws if the command is against the rules. A promise that rejects if there is no space for it. */
+  #admit(command: Command, request: Buffer): Promise<never> | undefined {
+    const refused = this.#options.rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    return this.#admitSize(command, request);
+  }
+
+  #admitSize(command: Command, request: Buffer): Promise<never> | undefined {
+    const { rules } = this.#options;
+    const refused = rules.sizeRefusal(request.length);
+    if (refused !== undefined) throw refused;
+    return rules.admit(command, request.length);
+  }
+
+  // Made once, so that a request allocates no closure for its answer.
+  readonly #putAnswer = (response: CommandResponse): Reply => {
+    if (response.kind !== 'put') throw refusal(response);
+    const { identity, replica } = this.#options;
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    if (response.put.prevKv === undefined) return encodePutResponse(header, response.put);
+    return builtWithin((roomBytes) => encodePutResponseWithin(header, response.put, roomBytes));
+  };
+
+  #deleteAnswer(response: CommandResponse, caller: Caller): Reply | Promise<Reply> {
+    if (response.kind !== 'deleteRange') throw refusal(response);
+    const { identity, replica, longReplies } = this.#options;
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    return longReplies.list(deleteRangeReplyList(header, response.deleteRange), caller);
+  }
+
+  readonly #txnAnswer = (response: CommandResponse): LargeReply => {
+    if (response.kind !== 'txn') throw refusal(response);
+    const { identity, replica } = this.#options;
+    const header = responseHeader(identity, response.revision, replica.state.epoch);
+    return builtWithin((roomBytes) => encodeTxnResponseWithin(header, response.txn, roomBytes));
+  };
+}
+
+/** A reply that is built at once, from a result that the limits of a request bound. */
+function builtWithin(within: LargeReply['within']): LargeReply {
+  return { heldBytes: 0, within };
+}
+
+function refusal(response: CommandResponse): Error {
+  if (response.kind === 'error') return statusOfCoreError(response);
+  return new Error(`the state machine answered '${response.kind}' to another kind of command`);
+}

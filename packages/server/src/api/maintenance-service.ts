@@ -1,0 +1,230 @@
+import type { AlarmKind, Command } from '@tenure/core';
+import { etcdserverpb } from '@tenure/protocol';
+import { decodeRequest, encodeFramed } from '@tenure/codec';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
+import { breathe } from '../time/breathe.ts';
+import type { Clock } from '../time/clock.ts';
+import { etcdVersion, tenureVersion } from '../version.ts';
+import type { CommandRules } from './command-rules.ts';
+import { headerMessage } from './response-header.ts';
+import type { Identity } from './identity.ts';
+import { SharedHash } from './shared-hash.ts';
+import { SnapshotSpool } from './snapshot-spool.ts';
+import { statusNamed, statusOfCoreError } from './status-of.ts';
+import { toSafeNumber } from './safe-number.ts';
+import { callIsOver, GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import type { Call } from '../transport/transport.ts';
+
+export interface MaintenanceServiceOptions {
+  readonly clock: Clock;
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly rules: Pick<CommandRules, 'refusal'>;
+  readonly quotaBytes: number;
+  /** The member that leads, as far as this server knows; 0n while nobody does. */
+  readonly leaderId: () => bigint;
+  /** Where the log ends, as far as this server was told. */
+  readonly logIndex: () => number;
+  /** Why nothing that needs the leader or the log is answered here now, in words. */
+  readonly problem: () => string | undefined;
+}
+
+/** The wire's alarm types that are kept; the rest of the numbers mean none. */
+const alarmKinds: ReadonlyMap<number, AlarmKind> = new Map([
+  [etcdserverpb.AlarmType.NOSPACE, 'nospace'],
+  [etcdserverpb.AlarmType.CORRUPT, 'corrupt'],
+]);
+
+/** Snapshots on their way to clients at once: each is a file as large as the state, until its client has read it. */
+const maxSnapshots = 8;
+/** Of these, on one connection: one whose client does not read must leave places for others. */
+const maxSnapshotsPerConnection = 2;
+
+interface AlarmItem {
+  readonly memberID: bigint;
+  readonly alarm: etcdserverpb.AlarmType;
+}
+
+/** The file of an etcd that stores nothing has some pages all the same, and clients divide by its size. */
+const leastBytes = 1;
+
+/** etcd's Maintenance service. */
+export class MaintenanceService {
+  readonly #options: MaintenanceServiceOptions;
+  readonly #hash: SharedHash;
+  #snapshots = 0;
+  readonly #snapshotsOf = new Map<object, number>();
+
+  constructor(options: MaintenanceServiceOptions) {
+    this.#options = options;
+    this.#hash = new SharedHash(options.replica.state, options.clock);
+  }
+
+  status(): Buffer {
+    const { replica, quotaBytes } = this.#options;
+    const { state } = replica;
+    const leader = this.#options.leaderId();
+    return encodeFramed(etcdserverpb.StatusResponseSchema, {
+      header: this.#header(),
+      version: etcdVersion,
+      storageVersion: etcdVersion,
+      tenureVersion,
+      dbSize: BigInt(Math.max(state.sizeBytes, leastBytes)),
+      dbSizeInUse: BigInt(Math.max(state.sizeInUseBytes, leastBytes)),
+      dbSizeQuota: BigInt(quotaBytes),
+      leader,
+      raftIndex: BigInt(Math.max(this.#options.logIndex(), state.appliedIndex)),
+      raftAppliedIndex: BigInt(state.appliedIndex),
+      raftTerm: BigInt(state.epoch),
+      errors: [...this.#problems(leader), ...this.#alarmTexts()],
+    });
+  }
+
+  /** etcd's words when there is no leader, and ours for what is wrong. */
+  #problems(leader: bigint): string[] {
+    const problem = this.#options.problem();
+    return [...(leader === 0n ? [statusNamed('NoLeader').message] : []), ...(problem === undefined ? [] : [problem])];
+  }
+
+  #alarmTexts(): string[] {
+    return this.#options.replica.state.alarms.map(({ memberId, alarm }) => {
+      // Go leaves out what is 0.
+      return `${memberId === 0n ? '' : `memberID:${memberId} `}alarm:${alarm.toUpperCase()} `;
+    });
+  }
+
+  /** The hash is that of a snapshot, of the state that the header names. */
+  async hash({ signal }: Pick<Call, 'signal'>): Promise<Buffer> {
+    const { hash, revision, epoch } = await this.#hash.next(signal);
+    const header = headerMessage(this.#options.identity, revision, epoch);
+    return encodeFramed(etcdserverpb.HashResponseSchema, { header, hash });
+  }
+
+  hashKv(request: Buffer): Buffer {
+    const { revision } = decodeRequest(etcdserverpb.HashKVRequestSchema, request);
+    const result = this.#options.replica.state.hashKv(toSafeNumber(revision));
+    if ('kind' in result) throw statusOfCoreError(result);
+    return encodeFramed(etcdserverpb.HashKVResponseSchema, {
+      header: this.#header(),
+      hash: result.hash,
+      compactRevision: BigInt(result.compactRevision),
+      // Below all revisions the reply names what was asked for.
+      hashRevision: revision < 0n ? revision : BigInt(result.hashRevision),
+    });
+  }
+
+  /**
+   * The state lives in memory and the log is trimmed by snapshots: there is nothing to defragment, and nothing stops
+   * for it.
+   */
+  defragment(): Buffer {
+    return encodeFramed(etcdserverpb.DefragmentResponseSchema, {});
+  }
+
+  /** As in etcd an alarm may be raised for any member, also for 0 and for one that does not exist. */
+  async alarm(request: Buffer): Promise<Buffer> {
+    const { action, memberID, alarm } = decodeRequest(etcdserverpb.AlarmRequestSchema, request);
+    const { GET, ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
+    if (action === GET) return this.#alarms(this.#list(alarm));
+    const isRaise = action === ACTIVATE;
+    // etcd's server stops at such a request, and at each start from then on.
+    if (!isRaise && action !== DEACTIVATE) throw unknownNumber('action of an alarm', action);
+    const kind = alarmKinds.get(alarm);
+    if (kind === undefined) {
+      // etcd keeps it, without any use. Here servers of an earlier version would take it for another alarm.
+      if (isRaise && alarm !== etcdserverpb.AlarmType.NONE) throw unknownNumber('type of an alarm', alarm);
+      return this.#alarms([]);
+    }
+    const { replica, rules } = this.#options;
+    const before = this.#list(alarm);
+    const command: Command = {
+      kind: 'alarm',
+      action: isRaise ? 'activate' : 'deactivate',
+      memberId: memberID,
+      alarm: kind,
+    };
+    const refused = rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    const response = await replica.propose(command);
+    if (response.kind === 'error') throw statusOfCoreError(response);
+    // A deactivation answers with the alarm that it disarmed.
+    const items = isRaise ? this.#list(alarm) : before;
+    return this.#alarms(items.filter((each) => each.memberID === memberID));
+  }
+
+  /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
+  async snapshot(
+    { signal, connection }: Pick<Call, 'signal' | 'connection'>,
+    send: (framed: Buffer) => Promise<void>,
+  ): Promise<void> {
+    const others = this.#snapshotsOf.get(connection) ?? 0;
+    const isRefused = this.#snapshots >= maxSnapshots || others >= maxSnapshotsPerConnection;
+    if (isRefused) throw statusNamed('TooManyRequests');
+    this.#snapshots += 1;
+    this.#snapshotsOf.set(connection, others + 1);
+    try {
+      await this.#sendSnapshot(signal, send);
+    } finally {
+      this.#snapshots -= 1;
+      const left = (this.#snapshotsOf.get(connection) ?? 0) - 1;
+      if (left > 0) this.#snapshotsOf.set(connection, left);
+      else this.#snapshotsOf.delete(connection);
+    }
+  }
+
+  async #sendSnapshot(signal: AbortSignal, send: (framed: Buffer) => Promise<void>): Promise<void> {
+    const { replica, identity } = this.#options;
+    const { state, position } = replica;
+    const revision = state.currentRevision;
+    const head = { format: 1, position, revision, clusterId: String(identity.clusterId), tenureVersion } as const;
+    const header = headerMessage(identity, revision, state.epoch);
+    const steps = state.snapshot();
+    // What the snapshot needs is kept until it is written out; where that never began, nobody else would end it.
+    const file = writeSnapshotFile(head, inSlices(steps, signal, this.#options.clock));
+    const spool = await SnapshotSpool.fill(file).finally(() => steps.return());
+    try {
+      // As in etcd, the hash at the end does not count as content.
+      let left = spool.sizeBytes - snapshotHashBytes;
+      for await (const blob of spool.pieces()) {
+        left = Math.max(0, left - blob.length);
+        const message = { header, remainingBytes: BigInt(left), blob, version: etcdVersion };
+        await send(encodeFramed(etcdserverpb.SnapshotResponseSchema, message));
+      }
+    } finally {
+      await spool.close();
+    }
+  }
+
+  #header(): ReturnType<typeof headerMessage> {
+    const { replica, identity } = this.#options;
+    return headerMessage(identity, replica.state.currentRevision, replica.state.epoch);
+  }
+
+  /** NONE stands for all. */
+  #list(type: etcdserverpb.AlarmType): AlarmItem[] {
+    return this.#options.replica.state.alarms
+      .map(({ memberId, alarm }) => ({ memberID: memberId, alarm: typeOf(alarm) }))
+      .filter(({ alarm }) => type === etcdserverpb.AlarmType.NONE || alarm === type);
+  }
+
+  #alarms(alarms: AlarmItem[]): Buffer {
+    return encodeFramed(etcdserverpb.AlarmResponseSchema, { header: this.#header(), alarms });
+  }
+}
+
+function typeOf(alarm: AlarmKind): etcdserverpb.AlarmType {
+  return alarm === 'nospace' ? etcdserverpb.AlarmType.NOSPACE : etcdserverpb.AlarmType.CORRUPT;
+}
+
+function unknownNumber(what: string, number: number): GrpcStatus {
+  return new GrpcStatus(GrpcCode.invalidArgument, `${number} is no ${what} that this server knows`);
+}
+
+async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal, clock: Clock): AsyncGenerator<Uint8Array> {
+  for (const chunk of steps) {
+    if (signal.aborted) throw callIsOver();
+    yield chunk;
+    await breathe(clock);
+  }
+}

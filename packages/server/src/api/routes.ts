@@ -1,0 +1,138 @@
+import { etcdserverpb, type RpcMethod, rpcMethods } from '@tenure/protocol';
+import { checkMessage, DecodeError, withNames } from '@tenure/codec';
+import type { ClusterService } from './cluster-service.ts';
+import type { HealthService } from './health-service.ts';
+import type { KvService } from './kv-service.ts';
+import type { LeaseService } from './lease-service.ts';
+import type { MaintenanceService } from './maintenance-service.ts';
+import type { MembershipService } from './membership-service.ts';
+import { statusOf, streamStatusOf } from './status-of.ts';
+import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import type {
+  Call,
+  DuplexCall,
+  GrpcRoutes,
+  MethodHandler,
+  Reply,
+  ServerStreamHandler,
+  UnaryHandler,
+} from '../transport/transport.ts';
+
+export interface Services {
+  readonly kv: KvService;
+  readonly lease: LeaseService;
+  readonly watch: { handle(call: DuplexCall): void };
+  readonly maintenance: MaintenanceService;
+  readonly cluster: ClusterService;
+  readonly membership: MembershipService;
+  readonly health: HealthService;
+}
+
+const timeToLive = '/etcdserverpb.Lease/LeaseTimeToLive';
+const leases = '/etcdserverpb.Lease/LeaseLeases';
+/** What other servers ask the leader for. */
+export const leaderOnlyPaths: ReadonlySet<string> = new Set([timeToLive, leases]);
+
+/** Answers a call that only the leader can: locally on the leader, by asking it elsewhere. */
+export type LeaderOnly = (path: string, request: Buffer, local: () => Reply | Promise<Reply>) => Reply | Promise<Reply>;
+
+/** Every path of etcd's API: what is built goes to its service, the rest says that it is not there yet. */
+export function createRoutes(
+  services: Services,
+  leaderOnly: LeaderOnly = (_path, _request, local) => local(),
+): GrpcRoutes {
+  const { kv, lease, watch, maintenance, cluster, membership, health } = services;
+  return new Map<string, MethodHandler>([
+    ...Array.from(rpcMethods.values(), notBuilt),
+    unary('/etcdserverpb.KV/Range', (request, call) => kv.range(request, call)),
+    unary('/etcdserverpb.KV/Put', (request) => kv.put(request)),
+    unary('/etcdserverpb.KV/DeleteRange', (request, call) => kv.deleteRange(request, call)),
+    unary('/etcdserverpb.KV/Txn', (request, call) => kv.txn(request, call)),
+    unary('/etcdserverpb.KV/Compact', (request) => kv.compact(request)),
+    ['/etcdserverpb.Watch/Watch', { kind: 'bidi', handle: (call) => watch.handle(call) }],
+    unary('/etcdserverpb.Lease/LeaseGrant', (request) => lease.grant(request)),
+    unary('/etcdserverpb.Lease/LeaseRevoke', (request) => lease.revoke(request)),
+    ['/etcdserverpb.Lease/LeaseKeepAlive', { kind: 'bidi', handle: (call) => lease.keepAlive(call) }],
+    unary(timeToLive, (request, call) => leaderOnly(timeToLive, request, () => lease.timeToLive(request, call))),
+    unary(leases, (request, call) => leaderOnly(leases, request, () => lease.leases(request, call))),
+    unread('/etcdserverpb.Cluster/MemberList', () => cluster.memberList()),
+    unary('/etcdserverpb.Cluster/MemberAdd', (request) => membership.add(request)),
+    unary('/etcdserverpb.Cluster/MemberRemove', (request) => membership.remove(request)),
+    unary('/etcdserverpb.Cluster/MemberUpdate', (request) => membership.update(request)),
+    unary('/etcdserverpb.Cluster/MemberPromote', (request) => membership.promote(request)),
+    unary('/etcdserverpb.Maintenance/Alarm', (request) => maintenance.alarm(request)),
+    unread('/etcdserverpb.Maintenance/Status', () => maintenance.status()),
+    unread('/etcdserverpb.Maintenance/Defragment', () => maintenance.defragment()),
+    unread('/etcdserverpb.Maintenance/Hash', (call) => maintenance.hash(call)),
+    unary('/etcdserverpb.Maintenance/HashKV', (request) => maintenance.hashKv(request)),
+    unary('/etcdserverpb.Maintenance/MoveLeader', (request) => membership.moveLeader(request)),
+    serverStream('/etcdserverpb.Maintenance/Snapshot', (request, call, send) => {
+      checkMessage(etcdserverpb.SnapshotRequestSchema, request);
+      return maintenance.snapshot(call, send);
+    }),
+    unary('/grpc.health.v1.Health/Check', (request) => health.check(request)),
+    serverStream('/grpc.health.v1.Health/Watch', (request, call, send) => health.watch(request, call, send)),
+  ]);
+}
+
+type Route = readonly [path: string, handler: MethodHandler];
+
+/**
+ * Gives errors of the core, the log and the codecs their gRPC form; what remains is a defect, which the transport
+ * reports.
+ */
+function unary(path: string, handle: UnaryHandler): Route {
+  const schema = schemaOf(path);
+  const failure = (error: unknown, request: Buffer): unknown => {
+    return statusOf(error instanceof DecodeError ? withNames(error, schema, request) : error) ?? error;
+  };
+  const wrapped: UnaryHandler = (request, call) => {
+    let answer: Reply | Promise<Reply>;
+    try {
+      answer = handle(request, call);
+    } catch (error) {
+      throw failure(error, request);
+    }
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch((error: unknown) => {
+      throw failure(error, request);
+    });
+  };
+  return [path, { kind: 'unary', handle: wrapped }];
+}
+
+/** Does not look at what the request says; bytes that are none are refused all the same. */
+function unread(path: string, handle: (call: Call) => Reply | Promise<Reply>): Route {
+  const schema = schemaOf(path);
+  return unary(path, (request, call) => {
+    checkMessage(schema, request);
+    return handle(call);
+  });
+}
+
+/** As `unary`, for a handler that sends a stream. */
+function serverStream(path: string, handle: ServerStreamHandler): Route {
+  const wrapped: ServerStreamHandler = async (request, call, send) => {
+    try {
+      await handle(request, call, send);
+    } catch (error) {
+      throw streamStatusOf(error) ?? error;
+    }
+  };
+  return [path, { kind: 'serverStream', handle: wrapped }];
+}
+
+function schemaOf(path: string): RpcMethod['descriptor']['input'] {
+  const method = rpcMethods.get(path);
+  if (method === undefined) throw new Error(`${path} is no method of etcd's API`);
+  return method.descriptor.input;
+}
+
+function notBuilt({ path, name, kind, descriptor }: RpcMethod): Route {
+  const refuse = (request: Buffer): Promise<never> => {
+    checkMessage(descriptor.input, request);
+    const text = `${name} is not implemented by this version of Tenure`;
+    return Promise.reject(new GrpcStatus(GrpcCode.unimplemented, text));
+  };
+  return kind === 'unary' ? unary(path, refuse) : serverStream(path, refuse);
+}

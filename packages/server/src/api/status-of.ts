@@ -1,0 +1,62 @@
+import type { CoreError } from '@tenure/core';
+import { errorCatalogue, type ErrorName } from '@tenure/protocol';
+import { DecodeError } from '@tenure/codec';
+import type { ClientReason } from '../replica/client-reason.ts';
+import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
+import { GrpcCode, GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
+
+const proposalErrors = {
+  overloaded: 'TooManyRequests',
+  deposed: 'LeaderChanged',
+  timeout: 'Timeout',
+  noLeader: 'NoLeader',
+  tooLarge: 'RequestTooLarge',
+  stopped: 'Stopped',
+} as const satisfies Record<ProposalErrorCode, ErrorName>;
+
+/** An error of the catalogue as gRPC carries it: etcd's text and code. */
+export function statusNamed(name: ErrorName): GrpcStatus {
+  const { code, text } = errorCatalogue[name];
+  return new GrpcStatus(code, text);
+}
+
+/** What the core refused, as gRPC carries it. */
+export function statusOfCoreError(error: CoreError): GrpcStatus {
+  return statusNamed(error.code);
+}
+
+/** No outcome in time, and why, where that is known. */
+export function timedOut(reason: ClientReason | undefined): GrpcStatus {
+  const { code, message } = statusNamed('Timeout');
+  return new GrpcStatus(code, message, reason);
+}
+
+/** The same promise, for who answers with what it rejects with. */
+export async function answered(read: Promise<void> | undefined): Promise<void> {
+  try {
+    await read;
+  } catch (error) {
+    throw statusOf(error) ?? error;
+  }
+}
+
+/** Whatever went wrong on the way to an answer, as gRPC carries it; undefined for what is a defect of ours. */
+export function statusOf(error: unknown): GrpcStatus | undefined {
+  if (error instanceof GrpcStatus) return error;
+  if (error instanceof ProposalError) {
+    const status = statusNamed(proposalErrors[error.code]);
+    return error.reason === undefined ? status : timedOut(error.reason);
+  }
+  if (error instanceof DecodeError) {
+    // Only transactions nest, and each level is an operation: etcd counts them where we stop reading.
+    if (error.code === 'TooDeep') return statusNamed('TooManyOps');
+    return new GrpcStatus(GrpcCode.internal, `grpc: error unmarshalling request: ${error.message}`);
+  }
+  return undefined;
+}
+
+/** The same for a call that streams, which Go's server ends in other words when it cannot read what comes. */
+export function streamStatusOf(error: unknown): GrpcStatus | undefined {
+  if (!(error instanceof DecodeError)) return statusOf(error);
+  return unreadableMessage(error.message);
+}

@@ -1,0 +1,61 @@
+import { GrpcCallError, GrpcChannel, type GrpcStream } from '@tenure/grpc-client';
+import { GrpcCode } from '../transport/grpc-status.ts';
+import type { LeaderStream, LeaderStreamListener, LinkEnd } from './leader-stream.ts';
+
+/** A network that loses everything and tells nobody is noticed by a PING without an answer: asked this often. */
+const keepAliveIntervalMs = 1_000;
+/** A leader that stands still for so long has lost its right anyway. */
+const keepAliveTimeoutMs = 1_500;
+const maxMessageBytes = 256 * 1024 * 1024;
+/** An address that lets nobody in is given up, and the next one is tried. */
+const connectTimeoutMs = 2_000;
+
+/** The stream to the leader over gRPC, on a connection of its own. */
+export class GrpcLeaderStream implements LeaderStream {
+  readonly #channel: GrpcChannel;
+  readonly #listener: LeaderStreamListener;
+  /** Once there is a connection. */
+  #stream: GrpcStream | undefined;
+  #isOver = false;
+
+  constructor(address: string, listener: LeaderStreamListener) {
+    this.#listener = listener;
+    this.#channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
+    void this.#connect();
+  }
+
+  write(message: Uint8Array): boolean {
+    return this.#stream?.write(message) ?? false;
+  }
+
+  cancel(code?: number, details?: string): void {
+    if (this.#stream !== undefined) this.#stream.cancel(code, details);
+    else this.#over({ code: GrpcCode.cancelled, details: 'it was not opened' });
+  }
+
+  async #connect(): Promise<void> {
+    const isConnected = await this.#channel.connect(connectTimeoutMs);
+    if (this.#isOver) return;
+    if (!isConnected) {
+      this.#over({ code: GrpcCode.unavailable, details: this.#channel.problem });
+      return;
+    }
+    const stream = this.#channel.stream('/tenure.peer.v1.Peer/Link');
+    this.#stream = stream;
+    let end: LinkEnd = { code: GrpcCode.ok, details: '' };
+    stream.on('data', (bytes: Buffer) => this.#listener.onMessage(bytes));
+    stream.on('drain', () => this.#listener.onDrain());
+    stream.on('error', (error) => {
+      end = error instanceof GrpcCallError ? error : { code: GrpcCode.unknown, details: error.message };
+    });
+    stream.on('close', () => this.#over(end));
+    this.#listener.onOpen();
+  }
+
+  #over(end: LinkEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#channel.close();
+    this.#listener.onEnd(end);
+  }
+}

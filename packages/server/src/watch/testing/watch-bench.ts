@@ -1,0 +1,78 @@
+import { type Command, type CommandResponse, type RequestOp, StateMachine } from '@tenure/core';
+import { responseHeaderPrefix } from '@tenure/codec';
+import { WatchService, type WatchServiceOptions } from '../watch-service.ts';
+import { ScriptedCall } from './scripted-call.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import { systemRandom } from '../../random/system-random.ts';
+
+/** A state machine with a watch service on it, and calls whose clients the test plays. */
+export class WatchBench {
+  readonly state = new StateMachine();
+  readonly service: WatchService;
+  #index = 0;
+
+  /** Slices are long unless the test says otherwise: what a test expects must not hang on how busy the machine is. */
+  constructor(options: Partial<WatchServiceOptions> = {}) {
+    this.service = new WatchService({
+      clock: systemClock,
+      random: systemRandom,
+      history: this.state.history,
+      headerPrefix: responseHeaderPrefix(7n, 8n),
+      raftTerm: () => 3,
+      maxRequestBytes: 1024 * 1024,
+      progressNotifyIntervalMs: 600_000,
+      ...options,
+      limits: { sliceMs: 10_000, ...options.limits },
+    });
+  }
+
+  get revision(): number {
+    return this.state.history.currentRevision;
+  }
+
+  open(bufferBytes = 1024 * 1024): ScriptedCall {
+    const call = new ScriptedCall(bufferBytes);
+    this.service.handle(call);
+    return call;
+  }
+
+  /** One entry of the log, as the replica applies it. */
+  apply(...commands: Command[]): readonly CommandResponse[] {
+    this.#index += 1;
+    const { responses } = this.state.apply({ index: this.#index, epoch: 0, timeMs: 0, commands });
+    this.service.revisionAdvanced();
+    return responses;
+  }
+
+  put(key: string, value = 'value'): void {
+    this.apply({ kind: 'put', put: putOf(key, value) });
+  }
+
+  delete(key: string): void {
+    this.apply({ kind: 'deleteRange', deleteRange: { key, rangeEnd: '', prevKv: false } });
+  }
+
+  /** Puts and deletes (value undefined) at one revision. */
+  writeTogether(changes: readonly (readonly [key: string, value: string | undefined])[]): void {
+    this.apply({ kind: 'txn', txn: { compare: [], success: changes.map(opOf), failure: [] } });
+  }
+
+  compact(revision: number): void {
+    this.apply({ kind: 'compact', revision });
+  }
+}
+
+/** Lets everything that waits for the event loop run, as often as it takes the service to come to rest. */
+export async function settle(): Promise<void> {
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function opOf([key, value]: readonly [string, string | undefined]): RequestOp {
+  return value === undefined
+    ? { kind: 'deleteRange', deleteRange: { key, rangeEnd: '', prevKv: false } }
+    : { kind: 'put', put: putOf(key, value) };
+}
+
+function putOf(key: string, value: string) {
+  return { key, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+}

@@ -1,0 +1,160 @@
+import { type History, type WatchBatch, WatchHub } from '@tenure/core';
+import type { Random } from '../random/random.ts';
+import type { Clock } from '../time/clock.ts';
+import type { ScheduledStream, StreamWatch } from './stream-watch.ts';
+import { TurnQueue } from '../transport/turn-queue.ts';
+import type { WatchLimits } from './watch-limits.ts';
+import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
+
+export interface WatchSchedulerOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly history: History;
+  readonly encoder: WatchReplyEncoder;
+  readonly limits: WatchLimits;
+  readonly progressNotifyIntervalMs: number;
+}
+
+/**
+ * What all Watch calls of a server share, and the order in which they are served.
+ *
+ * What just happened comes first, then the watches that lag, one batch of one stream at a time. Work is done in
+ * slices of `sliceMs`, between which the event loop reads sockets and runs timers. A stream whose reader does not
+ * read is passed over, and costs nothing until it does.
+ */
+export class WatchScheduler {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly hub: WatchHub<StreamWatch>;
+  readonly history: History;
+  readonly encoder: WatchReplyEncoder;
+  readonly limits: WatchLimits;
+  readonly progressNotifyIntervalMs: number;
+  readonly streams = new Set<ScheduledStream>();
+  /** Of the keys and range ends of all watches. */
+  watchedKeyBytes = 0;
+  /** Streams with lagging watches that they could read for; the one in front is next. */
+  readonly #queue = new TurnQueue<ScheduledStream>();
+  /** Streams that asked for progress while something was still to be delivered. */
+  readonly #awaitingSettled = new Set<ScheduledStream>();
+  #batches: readonly WatchBatch<StreamWatch>[] = [];
+  #nextBatch = 0;
+  #isTurnDue = false;
+  #isStopped = false;
+  #eventsSent = 0;
+
+  constructor(options: WatchSchedulerOptions) {
+    this.clock = options.clock;
+    this.random = options.random;
+    this.hub = new WatchHub(options.history);
+    this.history = options.history;
+    this.encoder = options.encoder;
+    this.limits = options.limits;
+    this.progressNotifyIntervalMs = options.progressNotifyIntervalMs;
+  }
+
+  get eventsSent(): number {
+    return this.#eventsSent;
+  }
+
+  countSent(events: number): void {
+    this.#eventsSent += events;
+  }
+
+  /** Everything that has happened was handed to the streams whose watches are not lagging. */
+  get settled(): boolean {
+    return this.#nextBatch === this.#batches.length && this.hub.revision === this.history.currentRevision;
+  }
+
+  /** Calls the stream's tryProgress once everything that has happened is delivered. */
+  onSettled(stream: ScheduledStream): void {
+    this.#awaitingSettled.add(stream);
+  }
+
+  /** The stream has a lagging watch, and can take something. */
+  enqueue(stream: ScheduledStream): void {
+    this.#queue.push(stream);
+    this.#schedule();
+  }
+
+  leave(stream: ScheduledStream): void {
+    this.streams.delete(stream);
+    this.#queue.delete(stream);
+    this.#awaitingSettled.delete(stream);
+  }
+
+  /**
+   * Delivers what is new, at once as far as the slice goes. The slice began at `beganMs` by the clock, with what made
+   * the news: when that alone took all of it, everything waits for a turn of its own.
+   */
+  advance(beganMs: number): void {
+    // With batches left over there is more than one slice of work; its turn is scheduled, and this would only add
+    // to it.
+    if (this.#nextBatch < this.#batches.length) return;
+    const untilMs = beganMs + this.limits.sliceMs;
+    if (this.clock.monotonicMs() < untilMs) this.#deliver(untilMs);
+    this.#finishSlice();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #schedule(): void {
+    if (this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    this.clock.soon(() => {
+      this.#isTurnDue = false;
+      if (this.#isStopped) return;
+      const untilMs = this.clock.monotonicMs() + this.limits.sliceMs;
+      this.#deliver(untilMs);
+      // One batch at least, so that those who lag get on however much happens.
+      let pulled: boolean;
+      do pulled = this.#pullOne();
+      while (pulled && this.clock.monotonicMs() < untilMs);
+      this.#finishSlice();
+    });
+  }
+
+  #deliver(untilMs: number): void {
+    const { maxEventsPerStep, maxResponseBytes } = this.limits;
+    do {
+      if (this.#nextBatch === this.#batches.length) {
+        if (this.hub.revision === this.history.currentRevision) return;
+        const { batches, overtaken } = this.hub.advance({ maxEvents: maxEventsPerStep, maxBytes: maxResponseBytes });
+        this.#batches = batches;
+        this.#nextBatch = 0;
+        for (const watcher of overtaken) watcher.owner.stream.lag(watcher);
+        // To find who wants the 50,000 events of one revision takes as long as to encode them: these are two steps.
+        if ((batches[0]?.events.length ?? 0) > maxEventsPerStep) continue;
+      }
+      const batch = this.#batches[this.#nextBatch];
+      if (batch === undefined) continue;
+      this.#nextBatch += 1;
+      if (batch.watcher.state === 'synced') batch.watcher.owner.stream.deliver(batch);
+    } while (this.clock.monotonicMs() < untilMs);
+  }
+
+  /** False when no stream has anything to pull. */
+  #pullOne(): boolean {
+    let stream = this.#queue.shift();
+    while (stream !== undefined && !stream.canPull) stream = this.#queue.shift();
+    if (stream === undefined) return false;
+    stream.pullOne();
+    if (stream.canPull) this.#queue.push(stream);
+    return true;
+  }
+
+  #finishSlice(): void {
+    if (!this.settled) {
+      this.#schedule();
+      return;
+    }
+    this.#batches = [];
+    this.#nextBatch = 0;
+    const waiting = Array.from(this.#awaitingSettled);
+    this.#awaitingSettled.clear();
+    for (const stream of waiting) stream.tryProgress();
+    if (this.#queue.size > 0) this.#schedule();
+  }
+}

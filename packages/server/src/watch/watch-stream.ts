@@ -1,0 +1,306 @@
+import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
+import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
+import { DecodeError, decodeRequest } from '@tenure/codec';
+import { every } from '../time/every.ts';
+import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
+import type { DuplexCall } from '../transport/transport.ts';
+import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
+import { TurnQueue } from '../transport/turn-queue.ts';
+import type { WatchScheduler } from './watch-scheduler.ts';
+
+type WatchCreate = etcdserverpb.WatchCreateRequest;
+
+/** What etcd says to these; clients compare the texts. */
+const emptyRange = 'mvcc: watcher range is empty';
+const duplicateId = 'mvcc: duplicate watch ID provided on the WatchStream';
+
+/**
+ * One Watch call: the watches on it, by id, and what its reader can take.
+ *
+ * Nothing waits here but cursors. While the reader does not read, watches for which something happens fall behind;
+ * they read on from the history when it does, one batch of one watch at a time, in turn.
+ */
+export class WatchStream implements ScheduledStream {
+  readonly #call: DuplexCall;
+  readonly #scheduler: WatchScheduler;
+  readonly #watchers = new Map<bigint, StreamWatcher>();
+  /** The watchers that lag, in the order in which they get to read. */
+  readonly #lagging = new TurnQueue<StreamWatcher>();
+  readonly #notified = new Set<StreamWatcher>();
+  /** Ids of watches that compaction has ended: taken until the client cancels them, as with etcd. */
+  readonly #endedIds = new Set<bigint>();
+  /** Watches that started in the future when somebody looked last. */
+  readonly #future = new Set<StreamWatcher>();
+  #nextId = 0n;
+  #writable = true;
+  #unsentReplies = 0;
+  /** The client has asked for progress and has had no answer yet. */
+  #progressAsked = false;
+  #cancelProgress: (() => void) | undefined;
+
+  constructor(call: DuplexCall, scheduler: WatchScheduler) {
+    this.#call = call;
+    this.#scheduler = scheduler;
+    call.onMessage = (message) => this.#receive(message);
+    call.onDrain = () => this.#drained();
+    call.onClose = () => this.#closed();
+  }
+
+  /** Whether `pullOne` would do something. */
+  get canPull(): boolean {
+    return this.#writable && this.#lagging.size > 0;
+  }
+
+  /** What the watches of this stream have still to read begins here; undefined if none lags. */
+  get oldestWanted(): number | undefined {
+    let oldest: number | undefined;
+    for (const { nextRevision } of this.#lagging) oldest = Math.min(oldest ?? nextRevision, nextRevision);
+    return oldest;
+  }
+
+  end(status: GrpcStatus): void {
+    this.#call.end(status);
+  }
+
+  /** Sends what just happened to one of the watches, or lets it fall behind. */
+  deliver(batch: WatchBatch<StreamWatch>): void {
+    const { watcher, events } = batch;
+    if (this.#writable) {
+      this.#sendEvents(watcher, events, this.#scheduler.hub.revision);
+      return;
+    }
+    this.#scheduler.hub.fallBehind(batch);
+    this.lag(watcher);
+  }
+
+  /** Takes note that one of the watches has become lagging. */
+  lag(watcher: StreamWatcher): void {
+    this.#lagging.push(watcher);
+    if (this.#writable) this.#scheduler.enqueue(this);
+  }
+
+  /** Lets the lagging watch whose turn it is read one batch of the history. */
+  pullOne(): void {
+    const { hub, limits } = this.#scheduler;
+    const watcher = this.#lagging.shift();
+    if (watcher === undefined) return;
+    const pulled: Pulled = hub.pull(watcher, { maxEvents: limits.maxEventsPerStep, maxBytes: limits.maxResponseBytes });
+    if (pulled.kind === 'compacted') this.#endCompacted(watcher, pulled.compactRevision);
+    else {
+      const caughtUp = watcher.state === 'synced';
+      if (!caughtUp) this.#lagging.push(watcher);
+      if (pulled.events.length > 0) {
+        this.#sendEvents(watcher, pulled.events, caughtUp ? hub.revision : watcher.nextRevision - 1);
+      }
+    }
+    this.tryProgress();
+  }
+
+  /**
+   * Answers a request for progress if all watches of this stream have been sent everything. The request waits for what
+   * will come about by itself, where etcd drops it and the client asks again; it is dropped, as by etcd, when there is
+   * no watch, one that has ended and is not cancelled, or one that starts in the future.
+   */
+  tryProgress(): void {
+    if (!this.#progressAsked || !this.#writable || this.#lagging.size > 0) return;
+    const { settled, encoder, hub } = this.#scheduler;
+    if (!settled) {
+      this.#scheduler.onSettled(this);
+      return;
+    }
+    this.#progressAsked = false;
+    if (this.#watchers.size === 0 || this.#endedIds.size > 0 || this.#hasFutureWatch()) return;
+    this.#send(encoder.progressOfAll(hub.revision));
+  }
+
+  #receive(message: Buffer): void {
+    try {
+      const request = decodeRequest(etcdserverpb.WatchRequestSchema, message).requestUnion;
+      if (request.case === 'createRequest') this.#create(request.value);
+      else if (request.case === 'cancelRequest') this.#cancel(request.value.watchId);
+      else if (request.case === 'progressRequest') this.#requestProgress();
+      // Anything else is of a version to come; etcd passes over it too.
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      this.#call.end(unreadableMessage(error.message));
+    }
+  }
+
+  #create(request: WatchCreate): void {
+    const { hub, history, encoder } = this.#scheduler;
+    const range = watchRange(latin1(request.key), latin1(request.rangeEnd));
+    const id = request.watchId === 0n ? this.#freeId() : request.watchId;
+    const refusal = this.#refusal(request, range, id);
+    if (range === undefined || refusal !== undefined) {
+      this.#reply(encoder.refused(history.currentRevision, refusal ?? emptyRange));
+      return;
+    }
+    if (request.watchId === 0n) this.#nextId += 1n;
+    const { prevKv, fragment } = request;
+    const startRevision = clampedNumber(request.startRevision);
+    const watcher = hub.watch(
+      { stream: this, id, prevKv, fragment, startRevision, quiet: true },
+      {
+        range,
+        prevKv,
+        startRevision,
+        noPut: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NOPUT),
+        noDelete: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NODELETE),
+      },
+    );
+    this.#watchers.set(id, watcher);
+    if (this.#startsInFuture(watcher)) this.#future.add(watcher);
+    this.#scheduler.watchedKeyBytes += keyBytes(range);
+    this.#reply(encoder.created(history.currentRevision, id));
+    if (request.progressNotify) this.#notifyProgress(watcher);
+    if (watcher.state === 'lagging') this.lag(watcher);
+  }
+
+  /** Why the watch cannot be made, in etcd's order of checks. */
+  #refusal({ startRevision }: WatchCreate, range: WatchRange | undefined, id: bigint): string | undefined {
+    const { hub, limits, watchedKeyBytes } = this.#scheduler;
+    if (startRevision < 0n) return errorCatalogue.Compacted.text;
+    if (range === undefined) return emptyRange;
+    if (this.#isTaken(id)) return duplicateId;
+    if (this.#watchers.size + this.#endedIds.size >= limits.maxWatchersPerStream) {
+      return `tenure: this stream has ${limits.maxWatchersPerStream} watches, which is the limit; open another stream`;
+    }
+    if (hub.watcherCount >= limits.maxWatchersPerServer) {
+      return `tenure: this server has ${limits.maxWatchersPerServer} watches, which is the limit; use another server`;
+    }
+    if (watchedKeyBytes + keyBytes(range) > limits.maxWatchedKeyBytes) {
+      return `tenure: the keys of this server's watches have ${watchedKeyBytes} bytes, which is near the limit`;
+    }
+    return undefined;
+  }
+
+  /** Ids that were found taken are not looked at again. */
+  #freeId(): bigint {
+    while (this.#isTaken(this.#nextId)) this.#nextId += 1n;
+    return this.#nextId;
+  }
+
+  #isTaken(id: bigint): boolean {
+    return this.#watchers.has(id) || this.#endedIds.has(id);
+  }
+
+  #cancel(id: bigint): void {
+    const watcher = this.#watchers.get(id);
+    if (watcher !== undefined) this.#forget(watcher);
+    else if (!this.#endedIds.delete(id)) return;
+    this.#reply(this.#scheduler.encoder.canceled(this.#scheduler.history.currentRevision, id));
+    this.tryProgress();
+  }
+
+  #endCompacted(watcher: StreamWatcher, compactRevision: number): void {
+    const { id } = watcher.owner;
+    this.#forget(watcher);
+    this.#endedIds.add(id);
+    this.#send(this.#scheduler.encoder.compacted(this.#scheduler.history.currentRevision, id, compactRevision));
+  }
+
+  #forget(watcher: StreamWatcher): void {
+    this.#release(watcher);
+    this.#watchers.delete(watcher.owner.id);
+    this.#lagging.delete(watcher);
+    this.#notified.delete(watcher);
+    this.#future.delete(watcher);
+  }
+
+  #release(watcher: StreamWatcher): void {
+    this.#scheduler.hub.cancel(watcher);
+    this.#scheduler.watchedKeyBytes -= keyBytes(watcher.range);
+  }
+
+  /** Requests that come while one is not answered yet are answered together. */
+  #requestProgress(): void {
+    this.#progressAsked = true;
+    this.tryProgress();
+  }
+
+  /** A client that was told of an earlier revision would resume from there, before what it asked for. */
+  #startsInFuture({ owner }: StreamWatcher): boolean {
+    return owner.startRevision > this.#scheduler.hub.revision;
+  }
+
+  #hasFutureWatch(): boolean {
+    for (const watcher of this.#future) {
+      if (this.#startsInFuture(watcher)) return true;
+      this.#future.delete(watcher);
+    }
+    return false;
+  }
+
+  #notifyProgress(watcher: StreamWatcher): void {
+    this.#notified.add(watcher);
+    if (this.#cancelProgress !== undefined) return;
+    const { clock, random, progressNotifyIntervalMs: intervalMs } = this.#scheduler;
+    // Streams that were opened together, as after a restart, shall not all be notified at the same moment for ever.
+    const jitterMs = random.fraction() * (intervalMs / 10);
+    this.#cancelProgress = every(clock, intervalMs + jitterMs, () => this.#tellProgress());
+  }
+
+  /** A watch that lags, starts in the future, or was sent events in the interval, is passed over until the next one. */
+  #tellProgress(): void {
+    const { hub, encoder, settled } = this.#scheduler;
+    for (const watcher of this.#notified) {
+      const watch = watcher.owner;
+      const isSynced = watcher.state === 'synced' && !this.#startsInFuture(watcher);
+      if (watch.quiet && settled && this.#writable && isSynced) {
+        this.#send(encoder.progress(hub.revision, watch.id));
+      }
+      watch.quiet = true;
+    }
+  }
+
+  #sendEvents(watcher: StreamWatcher, events: WatchBatch<StreamWatch>['events'], revision: number): void {
+    const watch = watcher.owner;
+    watch.quiet = false;
+    this.#scheduler.countSent(events.length);
+    for (const reply of this.#scheduler.encoder.events(revision, watch, events)) this.#send(reply);
+  }
+
+  /** An answer to a request. Too many that are not read stop the reading of requests. */
+  #reply(framed: Buffer): void {
+    this.#send(framed);
+    if (this.#writable) return;
+    this.#unsentReplies += 1;
+    if (this.#unsentReplies === this.#scheduler.limits.maxUnsentReplies) this.#call.pause();
+  }
+
+  #send(framed: Buffer): void {
+    if (!this.#call.send(framed)) this.#writable = false;
+  }
+
+  #drained(): void {
+    this.#writable = true;
+    if (this.#unsentReplies >= this.#scheduler.limits.maxUnsentReplies) this.#call.resume();
+    this.#unsentReplies = 0;
+    if (this.#lagging.size > 0) this.#scheduler.enqueue(this);
+    this.tryProgress();
+  }
+
+  #closed(): void {
+    this.#cancelProgress?.();
+    for (const watcher of this.#watchers.values()) this.#release(watcher);
+    this.#watchers.clear();
+    this.#lagging.clear();
+    this.#notified.clear();
+    this.#future.clear();
+    this.#progressAsked = false;
+    this.#scheduler.leave(this);
+  }
+}
+
+function keyBytes({ start, end = '' }: WatchRange): number {
+  return start.length + end.length;
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+/** A revision past 2^53 will never come, and neither will the one that it becomes here. */
+function clampedNumber(revision: bigint): number {
+  return Number(revision < BigInt(Number.MAX_SAFE_INTEGER) ? revision : BigInt(Number.MAX_SAFE_INTEGER));
+}
