@@ -1,6 +1,7 @@
 import type { Command } from '@tenure/core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ReplicaPair, type WiredReplica } from './testing/replica-pair.ts';
+import { valueOf } from './testing/value-of.ts';
 
 const pairs: ReplicaPair[] = [];
 afterEach(async () => {
@@ -25,24 +26,7 @@ async function start(mayReadByLease: boolean): Promise<{
   return { pair, leader, follower };
 }
 
-const has = ({ replica }: WiredReplica, key: string): boolean => {
-  const found = replica.state.range({
-    key,
-    rangeEnd: '',
-    limit: 0,
-    revision: 0,
-    sortOrder: 0,
-    sortTarget: 0,
-    serializable: true,
-    keysOnly: false,
-    countOnly: false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-  });
-  return 'kvs' in found && found.kvs.length === 1;
-};
+const has = ({ replica }: WiredReplica, key: string): boolean => valueOf(replica.state, key) !== undefined;
 
 /** Whether it is settled when everything that can happen by itself has happened. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {

@@ -5,6 +5,7 @@ import { noChance } from '../random/testing/no-chance.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { ProposalError } from './proposal-error.ts';
 import { ReplicaPair, type WiredReplica } from './testing/replica-pair.ts';
+import { valueOf } from './testing/value-of.ts';
 
 const pairs: ReplicaPair[] = [];
 
@@ -31,25 +32,6 @@ function codeOf(outcome: Promise<CommandResponse>): Promise<unknown> {
     () => 'applied',
     (error: unknown) => (error instanceof ProposalError ? error.code : error),
   );
-}
-
-function valueOf({ replica }: WiredReplica, key: string): string | undefined {
-  const result = replica.state.range({
-    key,
-    rangeEnd: '',
-    limit: 0,
-    revision: 0,
-    sortOrder: 0,
-    sortTarget: 0,
-    serializable: false,
-    keysOnly: false,
-    countOnly: false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-  });
-  return 'kvs' in result ? result.kvs[0]?.value : undefined;
 }
 
 /** A replica that leads under a real leadership, whose timers do nothing while a test lasts. */
@@ -120,7 +102,7 @@ describe('a leader that is deposed', () => {
       readIndex: () => Promise.reject(new Error('nobody reads here')),
     });
     expect(await kept).toMatchObject({ kind: 'put' });
-    expect(valueOf(b, 'from')).toBe('a client');
+    expect(valueOf(b.replica.state, 'from')).toBe('a client');
     expect(await codeOf(a.replica.proposeHere({ kind: 'heartbeat' }))).toBe('deposed');
     expect(await pair.logged()).toEqual(['createCluster', 'setTxnLimits', 'claim', 'claim', 'put']);
   });
@@ -194,11 +176,11 @@ describe('a server that gives up its lead while an append is out', () => {
     pair.link(a, b);
     await b.replica.propose(put('next', '2'));
     await a.replica.whenApplied(b.replica.position.index);
-    expect(valueOf(a, 'next')).toBe('2');
+    expect(valueOf(a.replica.state, 'next')).toBe('2');
     send();
     expect(await claim).toBe('lost');
     await own;
-    expect(valueOf(b, 'own')).toBe('1');
+    expect(valueOf(b.replica.state, 'own')).toBe('1');
   });
 
   test('stops without waiting for that append for long', async () => {
@@ -244,12 +226,12 @@ describe('a server that lags behind the trim', () => {
     // It follows on, and can lead.
     await a.replica.propose(put('one', 'more'));
     await b.replica.whenApplied(a.replica.position.index);
-    expect(valueOf(b, 'one')).toBe('more');
+    expect(valueOf(b.replica.state, 'one')).toBe('more');
     a.replica.stepDown();
     await pair.lead(b, a);
     await b.replica.propose(put('led by', 'b'));
     await a.replica.whenApplied(b.replica.position.index);
-    expect(valueOf(a, 'led by')).toBe('b');
+    expect(valueOf(a.replica.state, 'led by')).toBe('b');
   });
 
   test('tells no outcome that it has passed over, and keeps what it has handed to nobody', async () => {
@@ -269,7 +251,7 @@ describe('a server that lags behind the trim', () => {
     a.replica.stepDown();
     await pair.lead(b, a);
     expect(await waiting).toMatchObject({ kind: 'put' });
-    expect(valueOf(b, 'handed')).toBe('once');
+    expect(valueOf(b.replica.state, 'handed')).toBe('once');
     const written = await b.replica.propose(put('handed', 'twice'));
     expect(written).toMatchObject({ kind: 'put', revision: b.replica.state.currentRevision });
     expect(b.replica.state.currentRevision).toBe(1 + 1 + 1 + 30 + 5 + 1 + 1);

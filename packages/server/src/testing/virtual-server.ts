@@ -15,6 +15,7 @@ import { Replica } from '../replica/replica.ts';
 import { WiredEngine } from '../replica/testing/wired-engine.ts';
 import type { Clock } from '../time/clock.ts';
 import { ProcessClock } from '../time/testing/process-clock.ts';
+import { valueOf } from '../replica/testing/value-of.ts';
 
 export interface VirtualServerOptions {
   readonly name: string;
@@ -88,22 +89,7 @@ export class VirtualServer {
   }
 
   value(key: string): string | undefined {
-    const found = this.replica.state.range({
-      key,
-      rangeEnd: '',
-      limit: 0,
-      revision: 0,
-      sortOrder: 0,
-      sortTarget: 0,
-      serializable: true,
-      keysOnly: false,
-      countOnly: false,
-      minModRevision: 0,
-      maxModRevision: 0,
-      minCreateRevision: 0,
-      maxCreateRevision: 0,
-    });
-    return 'kvs' in found ? found.kvs[0]?.value : undefined;
+    return valueOf(this.replica.state, key);
   }
 
   put(key: string, value: string): Promise<CommandResponse> {
