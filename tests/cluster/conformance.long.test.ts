@@ -13,24 +13,21 @@ import { testedEngines, type TestedEngine } from './tested-engine.ts';
 /** The etcd API that Tenure says it speaks, in Status and at /version. */
 const apiVersion = '3.6.0';
 
-const isServed = 'several servers on one log have it';
-const onSharedLog: readonly (readonly [string, string])[] = [
-  ['etcdserverpb.Cluster/MemberRemove says so', isServed],
-  ['etcdserverpb.Maintenance/MoveLeader says so', isServed],
-];
-
 const oneServer = 'it is about a cluster of one server';
 const throughFollower: readonly (readonly [string, string])[] = [
-  ...onSharedLog,
   [
     'renews many leases on one stream, answered in the order of the requests',
     'what one lease waits for holds up no other, so only the answers about one lease are in order',
   ],
   ['answers Status: one member that leads itself and lags behind nothing', oneServer],
   ['lists the one member by the id in each header', oneServer],
+  ['does not remove the only member', oneServer],
+  ['promotes no member that is no learner', oneServer],
+  ['adds no member by a call, nor another URL to one', oneServer],
+  ['hands the lead to no member that there is not, and lets the leader lead on', oneServer],
 ];
 
-const oneServerAlone = { role: 'one server', exceptions: onSharedLog } as const;
+const oneServerAlone = { role: 'one server', exceptions: [] } as const;
 /** It is asked beside the leader that came before it, so that all goes through both. */
 const follower = { role: 'a follower', exceptions: throughFollower } as const;
 const roles = inject('effort') === 'soak' ? [oneServerAlone, follower] : [follower];

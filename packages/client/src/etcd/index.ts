@@ -15,7 +15,7 @@ export type { Operation } from './client/operation.ts';
 export type { WatchBatch, WatchEvent, WatchOptions } from './client/watcher.ts';
 export { EtcdConnection } from './connection/etcd-connection.ts';
 export { isStaleToken } from './connection/etcd-error-of.ts';
-export type { EtcdStream } from './connection/etcd-connection.ts';
+export type { EtcdStream, ReadOptions, StreamOptions } from './connection/etcd-connection.ts';
 export type { EtcdOptions, EtcdTls } from './connection/etcd-options.ts';
 export { etcdBackend } from './etcd-backend.ts';
 export type { EtcdBackendOptions, EtcdLeaseBackend } from './etcd-backend.ts';

@@ -1,3 +1,4 @@
+import { VirtualClock } from '@tenure/test-support';
 import { expect, test, vi } from 'vitest';
 import type { Replica } from '../replica/replica.ts';
 import { hostAndPort, LeaderFinder } from './leader-finder.ts';
@@ -62,6 +63,40 @@ test('a leader that has registered nonsense is complained of once, and reached a
     finder.stop();
     await server.close();
   }
+});
+
+test('a leader that cannot be reached is told of once, and not before the next one could lead', async () => {
+  const clock = new VirtualClock();
+  const leader = { id: 1n, name: 'm1', clientUrls: ['http://127.0.0.1:1'] };
+  const state = { epoch: 3, leader: leaderName(1n, 4), secret: 'known', clusterId: 7n, members: [leader] };
+  const warnings: string[] = [];
+  let tries = 0;
+  const finder = new LeaderFinder({
+    clock,
+    random: systemRandom,
+    open: (_address, { onEnd }) => {
+      tries += 1;
+      clock.after(1, () => onEnd({ code: 14, details: 'connect ECONNREFUSED' }));
+      return { write: () => true, cancel: () => undefined };
+    },
+    replica: { state, linked: () => undefined } as unknown as Replica,
+    memberId: 2n,
+    run: 5,
+    leaderId: leaderName(2n, 5),
+    lookNow: () => undefined,
+    onRenewed: () => undefined,
+    onRenewalRefused: () => undefined,
+    onLinked: () => undefined,
+    warn: (message) => warnings.push(message),
+    onNameTaken: () => undefined,
+  });
+  finder.look();
+  await clock.advance(2_500);
+  expect(tries).toBeGreaterThan(10);
+  expect(warnings).toEqual([]);
+  await clock.advance(10_000);
+  expect(warnings).toEqual(['the leader m1 (http://127.0.0.1:1) cannot be reached: connect ECONNREFUSED']);
+  finder.stop();
 });
 
 test('the name of a leader tells its member, up to the largest id', () => {

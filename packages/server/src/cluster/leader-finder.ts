@@ -41,6 +41,9 @@ const reportIntervalMs = 500;
 /** A connection that is not welcome after so many of these intervals is given up. */
 const maxIntervalsToWelcome = 6;
 
+/** A leader that is tried in vain for less is not told of. */
+const quietMs = 3_000;
+
 /** What is shown of addresses that are none, which may be of any number and length. */
 const maxShownUrls = 4;
 const maxShownChars = 100;
@@ -74,8 +77,8 @@ export class LeaderFinder {
   #view: LeaderView = { index: 0, silent: [] };
   /** The registration that was last complained of. */
   #complainedOf: readonly string[] | undefined;
-  /** Told of the leader of this epoch that it could not be reached. */
-  #warnedOfEpoch = 0;
+  /** Since when the leader of an epoch is tried in vain, and whether that was told. */
+  #inVain: { readonly epoch: number; readonly sinceMs: number; told: boolean } | undefined;
 
   constructor(options: LeaderFinderOptions) {
     this.#options = options;
@@ -180,7 +183,7 @@ export class LeaderFinder {
       onWelcome: (connection) => {
         if (connection !== this.#connection) return;
         this.#linked = true;
-        this.#warnedOfEpoch = 0;
+        this.#inVain = undefined;
         replica.linked(connection);
         onLinked(connection);
       },
@@ -198,12 +201,17 @@ export class LeaderFinder {
     });
   }
 
-  /** For the operator; once, however often it is tried, until the leader is another or has been reached. */
+  /**
+   * For the operator; once, however often it is tried, until the leader is another or has been reached. One that has
+   * died is no news: the next one leads before this is told.
+   */
   #unreachable(why: string): void {
-    const { replica, warn } = this.#options;
+    const { replica, warn, clock } = this.#options;
     const { epoch, leader, members } = replica.state;
-    if (this.#stopped || this.#warnedOfEpoch === epoch || this.#connection?.epoch !== epoch) return;
-    this.#warnedOfEpoch = epoch;
+    if (this.#stopped || this.#connection?.epoch !== epoch) return;
+    if (this.#inVain?.epoch !== epoch) this.#inVain = { epoch, sinceMs: clock.monotonicMs(), told: false };
+    if (this.#inVain.told || clock.monotonicMs() - this.#inVain.sinceMs < quietMs) return;
+    this.#inVain.told = true;
     const member = members.find(({ id }) => id === memberOfLeader(leader));
     const addresses = member === undefined ? [] : this.#addressesOf(member);
     const shown = addresses.slice(0, maxShownUrls).map((address) => `http://${address}`);

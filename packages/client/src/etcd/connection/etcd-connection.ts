@@ -21,7 +21,7 @@ export interface EtcdStream {
   readonly abandon: () => void;
 }
 
-interface ReadOptions {
+export interface ReadOptions {
   readonly signal?: Signal | undefined;
   /** In all; that of the client if it is not given. */
   readonly timeoutMs?: number;
@@ -29,7 +29,7 @@ interface ReadOptions {
   readonly attemptTimeoutMs?: number;
 }
 
-interface StreamOptions {
+export interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly unref?: boolean;
 }
@@ -47,7 +47,10 @@ const never = new AbortController().signal;
  * once: what may have been done is never sent again.
  */
 export class EtcdConnection {
-  /** Each call keeps the process alive until it has ended, also while it waits for a server. */
+  /**
+   * Each call keeps the process alive until it has ended, also while it waits for a server.
+   * @internal
+   */
   readonly processRef = new ProcessRef({ unref: false });
   /** By which it waits, and whatever is built on it. */
   readonly clock: Clock;
