@@ -1,37 +1,22 @@
 import { once } from 'node:events';
-import { constants, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
-import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { constants } from 'node:http2';
+import { createServer as createTcpServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
-import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
-import { GrpcChannel } from './grpc-channel.ts';
+import { GrpcCode } from './grpc-call-error.ts';
+import {
+  channelTo,
+  endAll,
+  endings,
+  failureOf,
+  http2Server,
+  listening,
+  maxMessageBytes,
+  silenceable,
+} from './testing/channel-servers.ts';
 
-const maxMessageBytes = 1024 * 1024;
-const endings: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const end of endings.splice(0).toReversed()) await end();
-});
-
-function channelTo(address: string, options: { intervalMs?: number; timeoutMs?: number } = {}): GrpcChannel {
-  const { intervalMs: keepAliveIntervalMs = 60_000, timeoutMs: keepAliveTimeoutMs = 60_000 } = options;
-  const channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
-  endings.push(() => channel.close());
-  return channel;
-}
-
-async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => sockets.add(socket));
-  endings.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+afterEach(endAll);
 
 /** A server of gRPC that is not ours. */
 async function foreignServer(): Promise<string> {
@@ -67,25 +52,6 @@ async function foreignServer(): Promise<string> {
   });
   endings.push(() => server.forceShutdown());
   return `127.0.0.1:${port}`;
-}
-
-/** A server of HTTP/2 that does to each call what it is told. */
-async function http2Server(onStream: (stream: ServerHttp2Stream) => void): Promise<string> {
-  const server = createHttp2Server();
-  server.on('stream', (stream) => {
-    stream.on('error', () => {});
-    onStream(stream);
-  });
-  return listening(server as unknown as Server);
-}
-
-async function failureOf(outcome: Promise<unknown>): Promise<GrpcCallError> {
-  const error: unknown = await outcome.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof GrpcCallError)) throw new Error(`it ended otherwise: ${String(error)}`);
-  return error;
 }
 
 describe('a call', () => {
@@ -229,21 +195,11 @@ describe('whether a call was sent', () => {
 });
 
 test('a connection that gives no sign of life is given up', async () => {
-  const target = await foreignServer();
-  const [host, port] = target.split(':') as [string, string];
-  const { connect } = await import('node:net');
-  let isSilent = false;
-  const proxy = createTcpServer((inward) => {
-    const outward = connect(Number(port), host);
-    inward.on('data', (bytes) => isSilent || outward.write(bytes));
-    outward.on('data', (bytes) => isSilent || inward.write(bytes));
-    for (const socket of [inward, outward]) socket.on('error', () => {}).on('close', () => inward.destroy());
-    endings.push(() => outward.destroy());
-  });
-  const channel = channelTo(await listening(proxy), { intervalMs: 50, timeoutMs: 50 });
+  const { proxied, silence } = await silenceable(await foreignServer());
+  const channel = channelTo(proxied, { intervalMs: 50, timeoutMs: 50 });
   expect(await channel.connect(5_000)).toBe(true);
   const call = channel.unary('/t/Never', Buffer.alloc(0), 60_000);
-  isSilent = true;
+  silence();
   expect(await failureOf(call.reply)).toMatchObject({ wasSent: true, code: GrpcCode.unavailable });
 });
 

@@ -25,6 +25,8 @@ export interface GrpcChannelOptions {
    */
   readonly keepAliveIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** After so many calls the next ones go over another connection. */
+  readonly maxCallsPerConnection?: number;
 }
 
 /** Names in lower case. */
@@ -43,6 +45,15 @@ const windowBytes = 2 * 1024 * 1024;
 const longestTimeoutMs = 99_999_999;
 /** An attempt to connect is given up after this, however long its callers wait. */
 const connectTimeoutMs = 20_000;
+/** HTTP/2 has 2^30 ids for the calls of one connection, and no call can be made once they are used up. */
+const defaultMaxCallsPerConnection = 2 ** 29;
+
+/** What is known of one connection. */
+interface CallCounts {
+  /** Calls that are out: etcd takes a sign of life that is asked for without any for an attack. */
+  out: number;
+  made: number;
+}
 
 /**
  * One connection to one server, and the next one when that has ended. A call is sent once, over the connection that is
@@ -55,8 +66,8 @@ export class GrpcChannel {
   #connecting: Promise<boolean> | undefined;
   #problem = 'no connection was tried';
   #isClosed = false;
-  /** Calls that are out, over this connection or one before. */
-  #calls = 0;
+  /** Every connection that is not closed: this one, one that is being made, and those before with calls still out. */
+  readonly #sessions = new Map<ClientHttp2Session, CallCounts>();
 
   constructor(options: GrpcChannelOptions) {
     this.address = options.address;
@@ -73,7 +84,8 @@ export class GrpcChannel {
    * on. Callers share one attempt.
    */
   async connect(timeoutMs: number): Promise<boolean> {
-    if (this.#session !== undefined) return true;
+    if (this.#isUsedUp()) this.reconnect();
+    if (this.#usable() !== undefined) return true;
     if (this.#isClosed || timeoutMs <= 0) return false;
     this.#connecting ??= this.#open().finally(() => (this.#connecting = undefined));
     let timer: NodeJS.Timeout | undefined;
@@ -112,8 +124,9 @@ export class GrpcChannel {
 
   /** A call of any kind, for as long as both sides want. Throws GrpcCallError where there is no connection. */
   stream(path: string, metadata: GrpcMetadata = {}): GrpcStream {
-    const session = this.#session;
-    if (session === undefined || session.destroyed || session.closed) throw this.#notSent();
+    const session = this.#usable();
+    const counts = session && this.#sessions.get(session);
+    if (session === undefined || counts === undefined) throw this.#notSent(this.#problem);
     const headers: OutgoingHttpHeaders = {
       ':method': 'POST',
       ':path': path,
@@ -126,10 +139,14 @@ export class GrpcChannel {
     try {
       http = session.request(headers);
     } catch (error) {
-      throw this.#notSent(error);
+      throw this.#notSent(error instanceof Error ? reasonOf(error) : String(error), error);
     }
-    this.#calls += 1;
-    http.once('close', () => (this.#calls -= 1));
+    counts.made += 1;
+    counts.out += 1;
+    http.once('close', () => {
+      counts.out -= 1;
+      this.#closeLeft(session);
+    });
     return new GrpcStream(http, this.#options.maxMessageBytes);
   }
 
@@ -140,25 +157,38 @@ export class GrpcChannel {
   reconnect(): void {
     const session = this.#session;
     this.#session = undefined;
-    session?.close();
+    if (session !== undefined) this.#closeLeft(session);
   }
 
   /** Ends every call that is out. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#problem = 'the channel is closed';
-    this.#session?.destroy();
     this.#session = undefined;
+    for (const session of this.#sessions.keys()) session.destroy();
   }
 
-  #notSent(cause?: unknown): GrpcCallError {
-    return new GrpcCallError(GrpcCode.unavailable, this.#problem, { wasSent: false, cause });
+  /** Node tells of the end of a connection only after it has ended. */
+  #usable(): ClientHttp2Session | undefined {
+    const session = this.#session;
+    if (session?.destroyed === true || session?.closed === true) this.#leave(session);
+    return this.#session;
   }
 
-  #open(): Promise<boolean> {
+  #isUsedUp(): boolean {
+    const made = this.#session === undefined ? 0 : (this.#sessions.get(this.#session)?.made ?? 0);
+    return made >= (this.#options.maxCallsPerConnection ?? defaultMaxCallsPerConnection);
+  }
+
+  #notSent(reason: string, cause?: unknown): GrpcCallError {
+    return new GrpcCallError(GrpcCode.unavailable, reason, { wasSent: false, cause });
+  }
+
+  /** Throws where the address or the certificates are none. */
+  #newSession(): ClientHttp2Session {
     const { tls } = this.#options;
     const pem = (bytes: Uint8Array | undefined): Buffer | undefined => bytes && Buffer.from(bytes);
-    const session = connect(`${tls === undefined ? 'http' : 'https'}://${this.address}`, {
+    return connect(`${tls === undefined ? 'http' : 'https'}://${this.address}`, {
       settings: { enablePush: false, initialWindowSize: windowBytes },
       ...(tls === undefined
         ? {}
@@ -169,18 +199,28 @@ export class GrpcChannel {
             ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
           }),
     });
+  }
+
+  async #open(): Promise<boolean> {
+    let session: ClientHttp2Session;
+    try {
+      session = this.#newSession();
+    } catch (error) {
+      this.#problem = error instanceof Error ? reasonOf(error) : String(error);
+      return false;
+    }
     session.unref();
+    this.#sessions.set(session, { out: 0, made: 0 });
     const timer = setTimeout(() => session.destroy(new Error('it does not answer')), connectTimeoutMs);
     timer.unref();
     return new Promise((resolve) => {
-      session.on('error', (error) => (this.#problem = reasonOf(error)));
+      session.on('error', (error) => {
+        if (!this.#isClosed) this.#problem = reasonOf(error);
+      });
       // The first SETTINGS of the server: until then, who listens there may be no server of HTTP/2.
       session.once('remoteSettings', () => {
         clearTimeout(timer);
-        if (this.#isClosed) {
-          session.destroy();
-          return;
-        }
+        if (session.destroyed) return;
         session.setLocalWindowSize(windowBytes);
         this.#session = session;
         this.#keepAlive(session);
@@ -189,10 +229,16 @@ export class GrpcChannel {
       session.once('goaway', () => this.#leave(session));
       session.once('close', () => {
         clearTimeout(timer);
+        this.#sessions.delete(session);
         this.#leave(session);
         resolve(false);
       });
     });
+  }
+
+  /** Only with its last call: Node asks a connection that it closes for no sign of life. */
+  #closeLeft(session: ClientHttp2Session): void {
+    if (session !== this.#session && this.#sessions.get(session)?.out === 0) session.close();
   }
 
   #leave(session: ClientHttp2Session): void {
@@ -204,13 +250,15 @@ export class GrpcChannel {
   #keepAlive(session: ClientHttp2Session): void {
     const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#options;
     const timer = setInterval(() => {
-      // etcd takes a question on a connection without calls for an attack.
-      if (session.destroyed || this.#calls === 0) return;
+      if (session.destroyed || this.#sessions.get(session)?.out === 0) return;
       const late = setTimeout(() => {
         session.destroy(new Error('the server gave no sign of life'));
       }, keepAliveTimeoutMs);
       late.unref();
-      session.ping(() => clearTimeout(late));
+      // A connection that the server closes is asked for none, and its calls have until then to end.
+      session.ping((error: Error | null) => {
+        if (error === null || session.destroyed) clearTimeout(late);
+      });
     }, keepAliveIntervalMs);
     timer.unref();
     session.once('close', () => clearInterval(timer));

@@ -37,6 +37,7 @@ export class GrpcStream extends Duplex {
   #neededBytes = prefixBytes;
   #status: CallStatus | undefined;
   #httpStatus = 0;
+  #isConnectionBroken = false;
   #isOver = false;
   /** What the stream ends with when what came before it was read. */
   #failure: GrpcCallError | undefined;
@@ -48,7 +49,10 @@ export class GrpcStream extends Duplex {
     http.on('response', (headers) => this.#takeHeaders(headers));
     http.on('trailers', (trailers) => this.#takeStatus(trailers));
     http.on('data', (bytes: Buffer) => this.#take(bytes));
-    http.on('error', () => {});
+    http.on('error', (error: NodeJS.ErrnoException) => {
+      // The connection ended with an error, and its code is given to every call, also to those that had begun.
+      if (error.code === 'ERR_HTTP2_SESSION_ERROR') this.#isConnectionBroken = true;
+    });
     // The server has ended the call; this side may still be open. Without an end, the connection broke.
     http.on('end', () => this.#over());
     http.on('close', () => this.#over());
@@ -74,7 +78,9 @@ export class GrpcStream extends Duplex {
   }
 
   override _final(done: () => void): void {
-    this.#http.end(done);
+    if (this.#http.destroyed || this.#http.writableEnded) done();
+    // The server may have ended the call before it has read everything: how it came out, its status says.
+    else this.#http.end(() => done());
   }
 
   override read(count?: number): unknown {
@@ -121,25 +127,38 @@ export class GrpcStream extends Duplex {
   }
 
   #takeStatus(headers: IncomingHttpHeaders): void {
-    const code = headers['grpc-status'];
-    if (typeof code !== 'string') return;
+    const text = headers['grpc-status'];
+    if (typeof text !== 'string') return;
+    const code = /^\d{1,9}$/.test(text) ? Number(text) : GrpcCode.unknown;
     const trailers: Record<string, string> = {};
     for (const [name, value] of Object.entries(headers)) if (typeof value === 'string') trailers[name] = value;
-    this.#status = { code: Number(code), details: decodedMessage(headers['grpc-message']), trailers };
+    this.#status = { code, details: decodedMessage(headers['grpc-message']), trailers };
   }
 
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const status = this.#status ?? this.#statusOfEnd();
+    if (status.code === GrpcCode.ok && this.#unreadBytes > 0) {
+      const words = 'the server ended the call in the middle of a message';
+      this.#failWhenRead(new GrpcCallError(GrpcCode.internal, words, { wasSent: true }));
+      return;
+    }
     if (status.code === GrpcCode.ok) {
       this.push(null);
       // A server may end a call before its client has said everything.
       if (!this.writableEnded) this.end();
+      if (!this.#http.writableFinished) this.#http.close(NGHTTP2_CANCEL);
       return;
     }
-    const wasSent = this.#status !== undefined || this.#http.rstCode !== NGHTTP2_REFUSED_STREAM;
-    this.#failWhenRead(new GrpcCallError(status.code, status.details, { wasSent, trailers: status.trailers ?? {} }));
+    const options = { wasSent: !this.#isRefused(), trailers: status.trailers ?? {} };
+    this.#failWhenRead(new GrpcCallError(status.code, status.details, options));
+  }
+
+  /** Whether the server has said that it has not begun with the call, and has not answered it either. */
+  #isRefused(): boolean {
+    if (this.#status !== undefined || this.#httpStatus !== 0 || this.#isConnectionBroken) return false;
+    return this.#http.rstCode === NGHTTP2_REFUSED_STREAM;
   }
 
   /** Of a call that ended without a status. */

@@ -40,14 +40,19 @@ export class GrpcLeaderStream implements LeaderStream {
       this.#over({ code: GrpcCode.unavailable, details: this.#channel.problem });
       return;
     }
-    const stream = this.#channel.stream('/tenure.peer.v1.Peer/Link');
+    let stream: GrpcStream;
+    try {
+      stream = this.#channel.stream('/tenure.peer.v1.Peer/Link');
+    } catch (error) {
+      // A leader that stops may end the connection directly after its beginning.
+      this.#over(endOf(error));
+      return;
+    }
     this.#stream = stream;
     let end: LinkEnd = { code: GrpcCode.ok, details: '' };
     stream.on('data', (bytes: Buffer) => this.#listener.onMessage(bytes));
     stream.on('drain', () => this.#listener.onDrain());
-    stream.on('error', (error) => {
-      end = error instanceof GrpcCallError ? error : { code: GrpcCode.unknown, details: error.message };
-    });
+    stream.on('error', (error) => (end = endOf(error)));
     stream.on('close', () => this.#over(end));
     this.#listener.onOpen();
   }
@@ -58,4 +63,9 @@ export class GrpcLeaderStream implements LeaderStream {
     this.#channel.close();
     this.#listener.onEnd(end);
   }
+}
+
+function endOf(error: unknown): LinkEnd {
+  if (error instanceof GrpcCallError) return error;
+  return { code: GrpcCode.unknown, details: error instanceof Error ? error.message : String(error) };
 }

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { GrpcCallError } from '../grpc-call-error.ts';
+import { GrpcChannel } from '../grpc-channel.ts';
+
+export const maxMessageBytes = 1024 * 1024;
+export const endings: (() => unknown)[] = [];
+
+/** Closes what a test has opened, in the opposite order. */
+export async function endAll(): Promise<void> {
+  for (const end of endings.splice(0).toReversed()) await end();
+}
+
+export function channelTo(address: string, options: { intervalMs?: number; timeoutMs?: number } = {}): GrpcChannel {
+  const { intervalMs: keepAliveIntervalMs = 60_000, timeoutMs: keepAliveTimeoutMs = 60_000 } = options;
+  const channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
+  endings.push(() => channel.close());
+  return channel;
+}
+
+export async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => sockets.add(socket));
+  endings.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A server of HTTP/2 that does to each call what it is told. */
+export async function http2Server(onStream: (stream: ServerHttp2Stream) => void): Promise<string> {
+  const server = createHttp2Server();
+  server.on('stream', (stream) => {
+    stream.on('error', () => {});
+    onStream(stream);
+  });
+  return listening(server as unknown as Server);
+}
+
+/** A proxy before `target` that from a moment on loses everything and tells nobody. */
+export async function silenceable(target: string): Promise<{ readonly proxied: string; readonly silence: () => void }> {
+  const [host, port] = target.split(':') as [string, string];
+  let isSilent = false;
+  const proxy = createTcpServer((inward) => {
+    const outward = connect(Number(port), host);
+    inward.on('data', (bytes) => isSilent || outward.write(bytes));
+    outward.on('data', (bytes) => isSilent || inward.write(bytes));
+    for (const socket of [inward, outward]) socket.on('error', () => {}).on('close', () => inward.destroy());
+    endings.push(() => outward.destroy());
+  });
+  return { proxied: await listening(proxy), silence: () => (isSilent = true) };
+}
+
+export async function failureOf(outcome: Promise<unknown>): Promise<GrpcCallError> {
+  const error: unknown = await outcome.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof GrpcCallError)) throw new Error(`it ended otherwise: ${String(error)}`);
+  return error;
+}
