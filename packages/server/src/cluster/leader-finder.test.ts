@@ -91,7 +91,7 @@ test('a leader that cannot be reached is told of once, and not before the next o
     onNameTaken: () => undefined,
   });
   finder.look();
-  await clock.advance(2_500);
+  await clock.advance(1_500);
   expect(tries).toBeGreaterThan(10);
   expect(warnings).toEqual([]);
   await clock.advance(10_000);

@@ -42,7 +42,7 @@ const reportIntervalMs = 500;
 const maxIntervalsToWelcome = 6;
 
 /** A leader that is tried in vain for less is not told of. */
-const quietMs = 3_000;
+const quietMs = 2_000;
 
 /** What is shown of addresses that are none, which may be of any number and length. */
 const maxShownUrls = 4;
