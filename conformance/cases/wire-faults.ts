@@ -81,7 +81,7 @@ const faults: readonly Fault[] = [
     text: texts.overflow,
   },
   {
-    what: 'a number of more than ten bytes in a field that nobody knows',
+    what: 'a varint of more than ten bytes in an unknown field',
     message: always(tag(unknownField, wireType.varint), overlongVarint),
     text: texts.overflow,
   },
@@ -97,7 +97,7 @@ const faults: readonly Fault[] = [
     text: texts.eof,
   },
   {
-    what: 'bytes that are cut off in a field that nobody knows',
+    what: 'truncated bytes in an unknown field',
     message: always(tag(unknownField, wireType.bytes), bytes('\x05a')),
     text: texts.eof,
   },
@@ -237,7 +237,7 @@ const health: Case[] = [
     name: 'refuses bytes that are no message in a health check, in the words of the other decoder',
     since: '3.6',
     run: async (t) => {
-      const kinds = new Set(['a number of more than ten bytes in a field that nobody knows', 'field number 0']);
+      const kinds = new Set(['a varint of more than ten bytes in an unknown field', 'field number 0']);
       const nonsense = [
         ...faults.filter(({ what }) => kinds.has(what)).map(({ message }) => message(healthMethods[0]!.input)!),
         Buffer.concat([tag(1, wireType.bytes), bytes('\x05a')]),
@@ -246,7 +246,7 @@ const health: Case[] = [
       ];
       for (const method of healthMethods) {
         for (const message of nonsense) {
-          // Go's decoder changes the space behind the colon from build to build, so that nobody goes by its words.
+          // Go's decoder varies the space behind the colon by build, so that clients do not depend on the text.
           expect(await detailsOf(t, method, message)).toMatch(/: proto:\s(?:cannot parse invalid wire-format data)$/u);
         }
         const text = await detailsOf(t, method, bytesField(1, bytes('\xff\xfe')));

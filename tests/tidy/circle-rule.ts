@@ -14,7 +14,7 @@ export function checkCircles(sources: readonly ParsedSource[]): Violation[] {
     if (finished.has(source.path)) return;
     const way = [...trail, source.path];
     for (const { from, line, isDynamic } of source.imports) {
-      // What is loaded when it is needed waits for nobody.
+      // An import() at run time does not wait for the other file to be loaded.
       if (isDynamic || !from.startsWith('.')) continue;
       const target = posix.join(posix.dirname(source.path), from);
       const begins = way.indexOf(target);

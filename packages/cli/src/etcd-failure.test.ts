@@ -12,8 +12,11 @@ function explained(details: string, status: number, reason?: string): unknown {
 }
 
 test('what a server knows more stands behind its text', () => {
-  const message = 'etcdserver: request timed out: nobody leads';
-  expect(explained('etcdserver: request timed out', 14, 'nobody leads')).toMatchObject({ code: 'timeout', message });
+  const message = 'etcdserver: request timed out: there is no leader';
+  expect(explained('etcdserver: request timed out', 14, 'there is no leader')).toMatchObject({
+    code: 'timeout',
+    message,
+  });
 });
 
 test.each([

@@ -89,7 +89,7 @@ describe('a call', () => {
     expect((await channel.unary('/t/Echo', Buffer.from('a'), 5_000).reply).length).toBe(1);
   });
 
-  test('as a stream hands over whole messages in order, and holds back a sender that nobody reads', async () => {
+  test('as a stream hands over whole messages in order, and holds back a server that is not read from', async () => {
     const channel = channelTo(await foreignServer());
     await channel.connect(5_000);
     const stream = channel.stream('/t/Both');
@@ -147,7 +147,7 @@ describe('whether a call was sent', () => {
     );
   });
 
-  test('it was not where a socket is open and nobody answers', async () => {
+  test('it was not where a socket is open and nothing answers', async () => {
     const channel = channelTo(await listening(createTcpServer()));
     expect(await channel.connect(50)).toBe(false);
     expect(channel.problem).toBe('it does not answer');

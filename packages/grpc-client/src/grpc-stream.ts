@@ -25,8 +25,8 @@ interface CallStatus {
 
 /**
  * One call as a stream of whole messages, as bytes, both ways. It ends when the server has ended the call with status
- * OK, and is destroyed with a GrpcCallError by anything else. `write` says by its return value whether the server takes
- * more, as any stream of Node's does.
+ * OK, and is destroyed with a GrpcCallError by anything else. `write` returns false while the server takes no more, as
+ * with any stream of Node.
  */
 export class GrpcStream extends Duplex {
   readonly #http: ClientHttp2Stream;

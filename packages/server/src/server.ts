@@ -65,8 +65,6 @@ export interface ServerOptions {
  */
 export class Server implements RunningServer {
   readonly failed: Promise<Error>;
-  /** Says that the server can't go on. */
-  fail: (error: Error) => void = () => {};
   readonly #config: ServerConfig;
   readonly #engine: LogEngine;
   readonly #engineHealth: EngineHealth;
@@ -82,6 +80,7 @@ export class Server implements RunningServer {
   /** Only where other servers share the log. */
   readonly #cluster: Cluster | undefined;
   readonly #door: FrontDoor;
+  #resolveFailed: (error: Error) => void = () => {};
   #upkeep: Upkeep | undefined;
   #closing: Promise<void> | undefined;
   #isRegistered = false;
@@ -113,7 +112,7 @@ export class Server implements RunningServer {
     this.#clock = clock;
     this.#random = random;
     this.#run = random.bytes(4).readUInt32BE();
-    this.failed = new Promise((resolve) => (this.fail = resolve));
+    this.failed = new Promise((resolve) => (this.#resolveFailed = resolve));
     this.#identity = this.#identify(recovered.state);
     this.#leaderId = leaderName(this.#identity.memberId, this.#run);
     const source = this.#metricSource();
@@ -135,6 +134,11 @@ export class Server implements RunningServer {
 
   get state(): StateMachine {
     return this.#replica.state;
+  }
+
+  /** Says that the server can't go on. */
+  fail(error: Error): void {
+    this.#resolveFailed(error);
   }
 
   async start(): Promise<void> {
@@ -185,6 +189,7 @@ export class Server implements RunningServer {
   /** No other server appends to this log: this one leads from its start, and no command is unknown to another. */
   async #leadAlone(): Promise<void> {
     await this.#leadership.claimNow();
+    if (this.#closing !== undefined) throw new Error('the server was closed while it started');
     if (!this.leads) throw await this.failed;
     if (!this.state.hasTxnLimits) await this.#replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
   }

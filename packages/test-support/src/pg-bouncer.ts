@@ -28,7 +28,7 @@ export class PgBouncer {
     this.#program = program;
   }
 
-  /** `as` is the user at the database, whoever comes. */
+  /** `as` is the user at the database, for every client. */
   static async start(cluster: PostgresCluster, as: string, mode: PoolMode, more: readonly string[] = []) {
     const [port, folder] = [await freePort(), postgresUser.folder()];
     const settings = [

@@ -41,7 +41,7 @@ export async function http2Server(onStream: (stream: ServerHttp2Stream) => void)
   return listening(server as unknown as Server);
 }
 
-/** A proxy before `target` that from a moment on loses everything and tells nobody. */
+/** A proxy before `target` that silently drops everything once it is told to. */
 export async function silenceable(target: string): Promise<{ readonly proxied: string; readonly silence: () => void }> {
   const [host, port] = target.split(':') as [string, string];
   let isSilent = false;

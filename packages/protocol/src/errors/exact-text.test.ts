@@ -7,7 +7,7 @@ const texts = Object.values(errorCatalogue).map(({ text }) => text);
 describe('the text of an error', () => {
   test("is etcd's, whatever was put behind it", () => {
     for (const text of texts) {
-      for (const more of ['', ': nobody leads', ' ', ', why']) expect(exactText(text + more)).toBe(text);
+      for (const more of ['', ': there is no leader', ' ', ', why']) expect(exactText(text + more)).toBe(text);
     }
   });
 

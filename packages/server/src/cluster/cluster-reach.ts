@@ -42,7 +42,7 @@ export class ClusterReach {
     const engine = engineProblem();
     if (engine !== undefined) return engine;
     if (this.hasLeader) return undefined;
-    return hearsLeader() ? following().problem : clientReasons.nobodyLeads;
+    return hearsLeader() ? following().problem : clientReasons.noLeader;
   }
 
   /**

@@ -156,7 +156,7 @@ export class Cluster {
     this.#peers.stop();
   }
 
-  /** To be called when nobody waits for the leader's answer any more. */
+  /** To be called when no call waits for the leader's answer any more. */
   stop(): void {
     this.#finder.stop();
   }

@@ -6,7 +6,7 @@ import { SeededBytes } from '../random/testing/seeded-bytes.ts';
 import { VirtualServer } from '../testing/virtual-server.ts';
 import { VirtualClock } from '@tenure/test-support';
 
-/** The timers and clocks of the process stand still: whoever waited by them would wait for ever. */
+/** The timers and clocks of the process stand still: code that waited for them would wait for ever. */
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 

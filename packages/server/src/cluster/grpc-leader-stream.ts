@@ -2,12 +2,12 @@ import { GrpcCallError, GrpcChannel, type GrpcStream } from '@tenure/grpc-client
 import { GrpcCode } from '../transport/grpc-status.ts';
 import type { LeaderStream, LeaderStreamListener, LinkEnd } from './leader-stream.ts';
 
-/** A network that loses everything and tells nobody is noticed by a PING without an answer: asked this often. */
+/** How often a PING is sent: only a missing answer shows that the network drops everything. */
 const keepAliveIntervalMs = 1_000;
 /** A leader that stands still for so long has lost its right anyway. */
 const keepAliveTimeoutMs = 1_500;
 const maxMessageBytes = 256 * 1024 * 1024;
-/** An address that lets nobody in is given up, and the next one is tried. */
+/** After this the next address is tried. */
 const connectTimeoutMs = 2_000;
 
 /** The stream to the leader over gRPC, on a connection of its own. */

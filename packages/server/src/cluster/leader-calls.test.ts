@@ -15,7 +15,7 @@ function follower(timeoutMs = 20_000) {
   const leaderCalls = new LeaderCalls({
     replica: { leading: false, barrier: () => Promise.reject(new Error('it does not lead')) },
     connection: () => ({ call: () => new Promise((resolve, reject) => calls.push({ resolve, reject })) }),
-    problem: () => 'nobody leads',
+    problem: () => 'there is no leader',
     clock: systemClock,
     timeoutMs,
   });
@@ -49,7 +49,7 @@ describe('a call that only the leader can answer', () => {
     late.calls[0]?.reject(new ProposalError('deposed', 'the stream to the leader ended'));
     await expect(inVain).rejects.toMatchObject({
       message: 'etcdserver: request timed out',
-      reason: 'nobody leads',
+      reason: 'there is no leader',
     });
   });
 

@@ -9,13 +9,16 @@ export interface LinkEnd {
  * that a simulator can carry it without sockets.
  */
 export interface LeaderStream {
-  /** Sends a message. False while no more should be sent: `onDrain` tells when it may. */
+  /**
+   * Sends a message. False while no more should be sent: `onDrain` tells when it may. A message that is sent before
+   * `onOpen` is lost.
+   */
   write(message: Uint8Array): boolean;
   /** Ends it from this side: `onEnd` is told the code and the words, cancelled if none are given. */
   cancel(code?: number, details?: string): void;
 }
 
-/** Who hears of a stream; nothing is told before the stream has been returned to whoever opens it. */
+/** The listener of a stream. It is not called before the stream has been returned to the caller. */
 export interface LeaderStreamListener {
   /** The other side can be reached: from now on messages may be sent. */
   onOpen(): void;

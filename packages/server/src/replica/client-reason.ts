@@ -5,7 +5,7 @@ import type { EngineTrouble, engineTroubles } from '../engines/engine-trouble.ts
  * and in Status. Names, addresses and what others said are for the log of the server.
  */
 export const clientReasons = {
-  nobodyLeads: 'nobody leads',
+  noLeader: 'there is no leader',
   leaderUnknown: 'the address of the leader is not known',
   leaderUnreachable: 'the leader cannot be reached',
 } as const;

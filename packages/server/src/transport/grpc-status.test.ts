@@ -44,7 +44,7 @@ async function trailersOf(path: string): Promise<unknown> {
 
 test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with anything behind it', async (path) => {
   for (const { code, text } of Object.values(errorCatalogue)) {
-    for (const more of ['', ': nobody leads', ' ']) {
+    for (const more of ['', ': there is no leader', ' ']) {
       refusal = new GrpcStatus(code as GrpcCode, text + more);
       expect(await trailersOf(path)).toEqual({ code, text, reason: undefined });
     }
@@ -53,6 +53,6 @@ test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with 
 
 test.each(['/x/Unary', '/x/Stream', '/x/Both'])('the reason of a refusal leaves %s in a trailer', async (path) => {
   const { code, text } = errorCatalogue.Timeout;
-  refusal = new GrpcStatus(code, text, 'nobody leads');
-  expect(await trailersOf(path)).toEqual({ code, text, reason: 'nobody leads' });
+  refusal = new GrpcStatus(code, text, 'there is no leader');
+  expect(await trailersOf(path)).toEqual({ code, text, reason: 'there is no leader' });
 });

@@ -14,10 +14,10 @@ test('what a server says beside its text is told, and the text stays what it is'
   const refused = (trailers: Record<string, string>): EtcdError =>
     etcdErrorOf('here', new GrpcCallError(GrpcCode.unavailable, text, { wasSent: true, trailers }));
   assert.equal(refused({}).reason, undefined);
-  const { details, reason, message } = refused({ [reasonTrailer]: 'nobody leads' });
+  const { details, reason, message } = refused({ [reasonTrailer]: 'there is no leader' });
   assert.equal(details, 'etcdserver: request timed out');
-  assert.equal(reason, 'nobody leads');
-  assert.equal(message, 'here: etcdserver: request timed out: nobody leads');
+  assert.equal(reason, 'there is no leader');
+  assert.equal(message, 'here: etcdserver: request timed out: there is no leader');
 });
 
 test('what may come after the write is ambiguous, and so is all that is not known', () => {

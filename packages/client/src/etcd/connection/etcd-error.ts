@@ -23,7 +23,7 @@ export class EtcdError extends TenureError {
   readonly etcdCode: EtcdErrorCode;
   /** The server's words alone: `etcdserver: requested lease not found`. */
   readonly details: string;
-  /** What a server of Tenure knows more, of a request that it did not answer: `nobody leads`. */
+  /** What a server of Tenure knows more, of a request that it did not answer: `there is no leader`. */
   readonly reason: string | undefined;
   readonly endpoint: string;
   /** Of a watch that was compacted: the oldest revision that is left. */

@@ -94,9 +94,12 @@ export class EtcdClient {
     this.#connection.close();
   }
 
-  /** Waits, but no longer than until the client is closed or `signal` aborts. */
+  /**
+   * Waits, but no longer than until the client is closed or `signal` aborts. Keeps the process alive: a server that
+   * reads its snapshot while etcd is away has nothing else that does.
+   */
   pause(ms: number, signal?: AbortSignal): Promise<void> {
-    return this.#connection.pause(ms, signal);
+    return this.#connection.processRef.during(() => this.#connection.pause(ms, signal));
   }
 
   async #observed<Value>(work: () => Promise<Value>): Promise<Value> {

@@ -144,7 +144,7 @@ export class LogWatch {
           this.#take(answer);
         });
         call.on('error', () => resolve());
-        call.on('status', () => resolve());
+        call.on('close', () => resolve());
         call.write(this.#createRequest());
         if (stop.aborted) cancel();
       });

@@ -44,7 +44,7 @@ export class LeaseWorld {
 
   get keeper(): LeaseKeeper {
     const { keeper } = this.leadership;
-    if (keeper === undefined) throw new Error('nobody leads');
+    if (keeper === undefined) throw new Error('there is no leader');
     return keeper;
   }
 
