@@ -12,8 +12,7 @@ const alias = [
 ];
 
 const endToEnd = ['tests/**/*.e2e.test.ts', 'conformance/**/*.test.ts'];
-const long = ['{tests,packages}/**/*.long.test.ts'];
-const simulation = ['simulation/**/*.long.test.ts'];
+const long = ['{tests,packages,simulation}/**/*.long.test.ts'];
 
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
@@ -34,8 +33,8 @@ const common: NonNullable<TestProjectInlineConfiguration['test']> = {
 
 /**
  * `unit` runs from the sources. The others start the built command as a process, so they need `npm run build` first.
- * `long` and `simulation` are for CI and for a soak; `tests/README.md` says which run has what. No test has the machine
- * to itself: what measures a time measures beside it what the machine withheld.
+ * `long` is for CI and for a soak; `tests/README.md` says which run has what. No test has the machine to itself: what
+ * measures a time measures beside it what the machine withheld.
  */
 export default defineConfig({
   test: {
@@ -47,7 +46,7 @@ export default defineConfig({
           ...common,
           name: 'unit',
           include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
-          exclude: [...notOurs, ...endToEnd, ...long, ...simulation],
+          exclude: [...notOurs, ...endToEnd, ...long],
           testTimeout,
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
@@ -74,17 +73,6 @@ export default defineConfig({
           testTimeout: 900_000,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        resolve: { alias },
-        test: {
-          ...common,
-          name: 'simulation',
-          include: simulation,
-          testTimeout: 1_800_000,
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
         },
       },
     ],

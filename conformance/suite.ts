@@ -5,18 +5,18 @@ import { caseGroups } from './cases/index.ts';
 import type { RunningServer, ServerKind, ServerOptions } from './servers/server-options.ts';
 import { ServerPool } from './servers/server-pool.ts';
 
-/** With the time that a case waits for a server that no other case has. */
+/** Including the time that a case waits for a free server. */
 const defaultCaseTimeoutMs = 120_000;
-/** Most cases wait, for a lease to end or for a disk, so that several run at a time, each on a server of its own. */
+/** Most cases wait, for a lease to end or for a disk, so several run at a time, each on its own server. */
 const serversAtOnce = 3;
 
 export interface Subject {
   readonly kind: ServerKind;
-  /** The version of the etcd API that it speaks, such as '3.4.23': decides which marked cases run. */
+  /** The version of the implemented etcd API, such as '3.4.23': decides which marked cases run. */
   readonly apiVersion: string;
-  /** Names of cases that are not for this subject, with why. */
+  /** Names of cases that do not apply to this subject, with the reason. */
   readonly exceptions?: ReadonlyMap<string, string>;
-  /** How many run at once for the groups that need no options. */
+  /** How many cases run at once for the groups without options. */
   readonly servers?: number;
   start(options?: ServerOptions): Promise<RunningServer>;
 }
@@ -37,7 +37,7 @@ function reasonToPass(subject: Subject, { name, since, tenureOnly }: Case): stri
   return undefined;
 }
 
-/** Registers all cases for one kind of server. What a kind does not run is listed when the others have run. */
+/** Registers all cases for one kind of server. Skipped cases are listed after the others have run. */
 export function describeConformance(subject: Subject): void {
   describe.concurrent(`conformance of ${subject.kind}`, () => {
     let shared: ServerPool | undefined;
@@ -89,7 +89,7 @@ async function runCase({ run }: Case, context: CaseContext): Promise<void> {
   try {
     await run(context);
   } catch (error) {
-    // What the case said counts, not what its cleaning up says after it.
+    // The error of the case takes precedence over one of its clean-up.
     await context.close().catch(() => undefined);
     throw error;
   }

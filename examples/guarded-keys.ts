@@ -1,6 +1,6 @@
-// A holder stands still beyond its lease, another one takes over, and what the first one writes when it wakes up is
-// refused by the server that keeps the leases, be that Tenure's or etcd:
-//   ENDPOINT=127.0.0.1:2379 node examples/dist/guarded-keys.js
+// A holder is blocked for longer than its lease, and another one takes over. When the first one continues, its write is
+// refused by the server that stores the leases, Tenure's or etcd:   ENDPOINT=127.0.0.1:2379 node
+// examples/dist/guarded-keys.js
 import { once } from 'node:events';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { createLeaseManager } from 'tenure';
@@ -11,7 +11,7 @@ import { requireGuarded } from 'tenure/guard';
 const etcd = new EtcdClient({ endpoints: process.env['ENDPOINT'] ?? '127.0.0.1:2379' });
 const backend = etcdBackend({ client: etcd });
 
-/** The guard is a condition of the transaction: the entry of this hold is there. */
+/** The guard is a condition of the transaction: the entry of this hold exists. */
 async function setState(hold: Hold, state: string): Promise<void> {
   const { succeeded } = await etcd.kv.txn().if(backend.guard(hold)).do(operation.put('jobs/1', state)).commit();
   requireGuarded(succeeded, hold);

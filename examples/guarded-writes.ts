@@ -1,6 +1,5 @@
-// A holder stands still beyond its lease, another one takes over, and what the first one writes when it wakes up is
-// refused by the database:
-//   DATABASE_URL=postgres://... node examples/dist/guarded-writes.js
+// A holder is blocked for longer than its lease, and another one takes over. When the first one continues, its writes
+// are refused by the database:   DATABASE_URL=postgres://... node examples/dist/guarded-writes.js
 import { once } from 'node:events';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { Pool } from 'pg';

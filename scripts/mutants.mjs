@@ -1,10 +1,10 @@
-// Plants one defect after the other in a scratch copy of the checkout, and tells which test finds it.
+// Plants one defect after the other in a scratch copy of the checkout, and reports which test finds it.
 //   node scripts/mutants.mjs                 all of tests/mutants/*.json
-//   node scripts/mutants.mjs library 'a hold'    those of an area, or whose names hold these words
+//   node scripts/mutants.mjs library 'a hold'    the mutants of an area, or with these words in their names
 //   --list       only lists them
 //   --finders    only runs the finders, without a defect: all of them must pass
-//   --quick      does not go on to the other tests of the area when the finder finds nothing
-// tests/mutants/README.md says more.
+//   --quick      skips the other tests of the area when the finder finds nothing
+// See tests/mutants/README.md.
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'node:fs';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -62,8 +62,8 @@ function isAsked({ area, name }, _at, all) {
 }
 
 /**
- * All files of the checkout that git does not ignore, changed or not, with what was built of them. The packages of
- * this checkout are linked anew, so that none of them is reached but those of the copy.
+ * All files of the checkout that git does not ignore, changed or not, with their build output. The packages are linked
+ * again, so that only the copies are used.
  */
 function copyCheckout(scratch) {
   const options = { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 };
@@ -82,7 +82,7 @@ function copyCheckout(scratch) {
 }
 
 function copy(scratch, path) {
-  // With their times, so that the build goes on where the last one ended.
+  // With their times, so that the build is incremental.
   cpSync(join(root, path), join(scratch, path), { recursive: true, preserveTimestamps: true });
 }
 
@@ -102,7 +102,7 @@ function linkModules(from, to, scratch) {
   }
 }
 
-/** The finders as they are: whoever fails without a defect finds nothing. */
+/** The finders without a defect: a test that fails then finds nothing. */
 async function runFinders(scratch, mutants) {
   if ((await build(scratch)) !== undefined) return 1;
   const broken = [];
@@ -146,7 +146,7 @@ async function runMutant(scratch, mutant) {
   }
 }
 
-/** The finder alone, then what else is run before a commit, then what only CI runs. */
+/** The finder alone, then the other tests that run before a commit, then those that only CI runs. */
 async function look(scratch, { finder, tests, long }) {
   const rounds = [{ files: [finder], effort: 'commit', isLong: isLong(finder) }];
   if (!flags.includes('--quick')) {
@@ -169,14 +169,14 @@ function isLong(path) {
 }
 
 function projectsOf(files, isLongRound) {
-  if (isLongRound) return ['long', 'simulation'];
+  if (isLongRound) return ['long'];
   const [only] = files.length === 1 ? files : [];
   if (only === undefined || !only.endsWith('.test.ts')) return ['unit', 'e2e', 'timed'];
   if (only.endsWith('.timed.test.ts')) return ['timed'];
   return [/\.e2e\.test\.ts$|^conformance\//.test(only) ? 'e2e' : 'unit'];
 }
 
-/** What the compiler says first; undefined when it is content. */
+/** The first error of the compiler; undefined without an error. */
 async function build(scratch) {
   const { code, output } = await runNode(scratch, [programs.tsc, '-b'], {});
   return code === 0 ? undefined : output.trim().split('\n')[0];
@@ -208,12 +208,12 @@ function firstFailure(scratch, testResults) {
     const path = relative(scratch, file.name);
     const test = file.assertionResults.find(({ status }) => status === 'failed');
     if (test !== undefined) return `${path} > ${test.fullName}`;
-    if (file.status === 'failed') return `${path} (before or behind its tests)`;
+    if (file.status === 'failed') return `${path} (before or after its tests)`;
   }
   return undefined;
 }
 
-/** In a process group of its own, so that a run that hangs ends with all that it has started. */
+/** In its own process group, so that a hanging run ends with all its children. */
 function runNode(scratch, args, variables) {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...variables };

@@ -1,4 +1,4 @@
-// What `npm start` and `npm test` share: install what is missing, build, and run programs with our own Node.
+// The common part of `npm start` and `npm test`: install missing dependencies, build, and run programs with this Node.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -26,9 +26,9 @@ export function requireNode() {
 }
 
 /**
- * Says what in node_modules differs from package-lock.json, or undefined when nothing does. npm leaves a copy of what
- * it installed in node_modules/.package-lock.json; an optional package (a binary for another system) may be absent from
- * it.
+ * Returns the first difference between node_modules and package-lock.json, or undefined. npm keeps a copy of the
+ * installed lockfile in node_modules/.package-lock.json; an optional package (a binary for another system) may be
+ * absent from it.
  */
 export function missingFromNodeModules() {
   const installedFile = join(root, 'node_modules/.package-lock.json');
@@ -67,8 +67,8 @@ export async function build() {
 }
 
 /**
- * Runs a program to its end with our own standard streams and returns its exit code (128 + n for a signal, as shells
- * do). Signals that reach us are passed on, so that nothing is left behind when we are stopped.
+ * Runs a program to its end with this process's standard streams and returns its exit code (128 + n for a signal, as
+ * shells do). Signals are forwarded, so that no child remains when this process is stopped.
  */
 export function run(command, args, options = {}) {
   return new Promise((resolve) => {
@@ -88,14 +88,14 @@ export function run(command, args, options = {}) {
 
 let interrupted = false;
 
-/** Whether somebody has asked this process to end: then nothing more is begun. */
+/** Whether this process was asked to end: then no further step begins. */
 export function isInterrupted() {
   return interrupted;
 }
 
 /**
- * Passes SIGTERM and SIGHUP on, and SIGINT too unless a terminal has sent it to the child already. A child with a
- * process group of its own gets none from a terminal: `send` is then given, and passes all on.
+ * Forwards SIGTERM and SIGHUP, and SIGINT too unless a terminal has sent it to the child already. A child with its own
+ * process group gets none from a terminal: `send` is then given, and forwards all.
  */
 export function forwardSignals(child, send) {
   const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => {

@@ -1,21 +1,22 @@
 // npm run test:soak -- --minutes N [--resume] [--only TEXT]
 //
-// Everything that needs hours or chance: the long suites at full length, all others with fresh seeds and more to do,
-// and simulated seeds that nobody has run yet. The items take turns until the time is up. What has been done is kept in
-// the folder soak-report after each item, so that `--resume` goes on there. The report in that folder says what was
-// found.
+// Everything that needs hours or random inputs: the long suites at full length, all others with new seeds and more
+// values, and new simulated seeds. The items take turns until the time is up. Progress is stored in the folder
+// soak-report after each item, so that `--resume` continues there. The report in that folder lists the results.
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { runLimited, timeIsUpCode } from './limited-run.mjs';
 import { build, installWhatIsMissing, isInterrupted, programs, requireNode, root } from './prepare.mjs';
 import { TestRun } from './test-run.mjs';
 
 const folder = join(root, 'soak-report');
 const stateFile = join(folder, 'state.json');
-/** What no single item should take, at full length: three times this ends it. */
+/** The maximum time of a single item, at full length: three times this ends it. */
 const itemShareSeconds = 2_400;
+const simulationMinutes = 20;
 
 async function main() {
   const options = parseOptions();
@@ -64,9 +65,13 @@ function listItems() {
     { name: 'unit', args: ['--project', 'unit'] },
     { name: 'e2e', args: ['--project', 'e2e'] },
   ];
-  const simulation = { name: 'simulation', args: ['--project', 'simulation'] };
-  // Half of the turns: a seed takes a hundredth of a second, and only many of them find something.
-  return [...long, ...others].flatMap((item) => [item, simulation]);
+  const mutants = { name: 'simulation-mutants', simulate: () => ['--mutants'] };
+  const simulation = {
+    name: 'simulation',
+    simulate: (seed) => ['--minutes', `${simulationMinutes}`, '--from', `${seed}`, '--covered'],
+  };
+  // Half of the turns: only many seeds find something.
+  return [...long, ...others, mutants].flatMap((item) => [item, simulation]);
 }
 
 function openState(resume) {
@@ -83,7 +88,7 @@ function openState(resume) {
   return { ...JSON.parse(readFileSync(stateFile, 'utf8')), commit };
 }
 
-/** Resolves with whether the item came to its end: one that did not is the first of the next run. */
+/** Resolves with whether the item was completed: an incomplete one is the first of the next run. */
 async function takeTurn(state, item, untilMs) {
   const seed = randomInt(2 ** 31);
   const log = join(folder, `${String(state.turns).padStart(4, '0')}-${item.name.replaceAll('/', '-')}.log`);
@@ -91,17 +96,37 @@ async function takeTurn(state, item, untilMs) {
   console.log(`\n${item.name}, seed ${seed} ...`);
   const run = new TestRun();
   const limits = { shareSeconds: itemShareSeconds, untilMs };
-  const outcome = await run.vitest({ ...item, ...limits, env, output: log });
+  const outcome =
+    item.simulate === undefined
+      ? await run.vitest({ ...item, ...limits, env, output: log })
+      : await simulate(run, item, { seed, log, ...limits });
   if (outcome === undefined || isInterrupted()) {
-    console.log(`${item.name} did not come to its end`);
+    console.log(`${item.name} was not completed`);
     rmSync(log);
     return false;
   }
   const [{ seconds, passed, failed }] = run.summary().parts;
-  state.runs.push({ item: item.name, seed, seconds, passed, failed, commit: state.commit, log: relative(root, log) });
+  state.runs.push({
+    item: item.name,
+    seed,
+    seconds,
+    passed: passed ?? 1 - failed,
+    failed,
+    commit: state.commit,
+    log: relative(root, log),
+  });
   if (failed === 0) rmSync(log);
   else console.log(readFileSync(log, 'utf8').slice(-10_000));
   return true;
+}
+
+/** Undefined when the time was up, as for `TestRun.vitest`. */
+async function simulate(run, { name, simulate: argumentsOf }, { seed, log, ...limits }) {
+  const args = ['scripts/simulate.mjs', ...argumentsOf(seed)];
+  const program = { command: process.execPath, args, output: log };
+  let code;
+  await run.step(name, async () => (code = await runLimited({ name, ...program, ...limits })));
+  return code === timeIsUpCode ? undefined : code === 0;
 }
 
 function save(state, items) {

@@ -1,5 +1,5 @@
-// A reporter for vitest that says at the end what the default one leaves out: the one command that repeats each
-// failure, and why tests were skipped. At SIGUSR2 it says which files are running, for a run that takes too long.
+// A reporter for vitest that adds two things to the default one: the command that repeats each failure, and why tests
+// were skipped. At SIGUSR2 it prints the running files, for a run that takes too long.
 export default class TestReporter {
   #running = new Set();
   #skipped = [];
@@ -21,7 +21,7 @@ export default class TestReporter {
   onTestCaseResult(test) {
     const { state, note } = test.result();
     if (state === 'failed') this.#repeats.push(repeatCommand(test.module, test.fullName));
-    // With `-t` all others are skipped, and that is no news.
+    // With `-t` all other tests are skipped, which is expected.
     if (state !== 'skipped' || process.argv.includes('-t')) return;
     this.#skipped.push(`skipped: ${test.module.relativeModuleId} > ${test.fullName}: ${note ?? 'no reason'}`);
   }
@@ -32,7 +32,7 @@ export default class TestReporter {
   }
 }
 
-/** A test begins with the seed of its run and tries as much as its effort says, so both belong to the command. */
+/** The result of a test depends on the seed and the effort of its run, so both are part of the command. */
 function repeatCommand(module, testName) {
   const variables = ['TENURE_TEST_SEED', 'TENURE_TEST_EFFORT'].flatMap((name) =>
     process.env[name] === undefined ? [] : [`${name}=${process.env[name]}`],

@@ -1,4 +1,4 @@
-// What the scripts that run tests share: parts with their times, counts of tests, and the report at the end.
+// The common part of the scripts that run tests: parts with their times, counts of tests, and the report at the end.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -17,7 +17,7 @@ export class TestRun {
     return this.#parts.reduce((sum, part) => sum + part.failed, 0);
   }
 
-  /** A step that is no test: it counts as one failure when it fails and as nothing otherwise. */
+  /** A step that is not a test: it counts as one failure when it fails and as nothing otherwise. */
   async step(name, action) {
     const startedMs = performance.now();
     const code = await action();
@@ -26,16 +26,16 @@ export class TestRun {
   }
 
   /**
-   * Runs vitest and resolves with whether all passed: `args` are files, projects and flags, `limits` those of
-   * `runLimited`, `output` takes what it prints instead of our own output. Undefined when the time was up: then the
-   * part counts for nothing.
+   * Runs vitest and resolves with whether all tests passed: `args` are files, projects and flags, `limits` those of
+   * `runLimited`, `output` receives the output instead of stdout. Undefined when the time was up: then the part does
+   * not count.
    */
   async vitest({ name, args, env, output, ...limits }) {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-test-'));
     const file = join(folder, 'report.json');
     const startedMs = performance.now();
     const all = [programs.vitest, 'run', ...reporters, `--outputFile.json=${file}`, ...args];
-    // At SIGUSR2 our reporter says which files are running.
+    // At SIGUSR2 the reporter prints the running files.
     const program = { command: process.execPath, args: all, env, output, lastSignal: 'SIGUSR2' };
     const code = await runLimited({ name, ...limits, ...program });
     const part = { name, seconds: secondsSince(startedMs), passed: 0, failed: 0, skipped: 0 };
@@ -51,7 +51,7 @@ export class TestRun {
       console.error(`no test has such a name: ${args.join(' ')}`);
       part.failed = 1;
     }
-    // An error outside of any test (an unhandled rejection) fails the run and shows in no count.
+    // An error outside of any test (an unhandled rejection) fails the run and is in no count.
     if (code !== 0 && part.failed === 0) {
       console.error(`${name} ended with code ${code}`);
       part.failed = 1;
@@ -76,7 +76,7 @@ export class TestRun {
     return { parts: this.#parts, files: this.#files };
   }
 
-  /** The times, and on the last line the totals in exactly this form: CI reads it. */
+  /** The times, and on the last line the totals in exactly this form, which CI reads. */
   report() {
     console.log('\nParts, in seconds:');
     for (const { name, seconds, passed = 0, failed = 0 } of this.#parts) {
@@ -109,14 +109,14 @@ export class TestRun {
       const skipped = tests.filter(({ status }) => ['skipped', 'pending', 'todo', 'disabled'].includes(status));
       part.skipped += skipped.length;
       if (process.env.CI !== 'true' || isChosenByName()) continue;
-      // CI installs every program that a test may need, so a skip there hides something and counts as a failure.
+      // CI installs every program that a test may need, so a skip there hides a fault and counts as a failure.
       for (const { fullName } of skipped) console.error(`skipped under CI: ${path} > ${fullName}`);
       part.failed += skipped.length;
     }
   }
 }
 
-/** With `-t` all other tests of a file are skipped, and rightly. */
+/** With `-t` all other tests of a file are skipped, which is expected. */
 function isChosenByName() {
   return process.argv.includes('-t');
 }

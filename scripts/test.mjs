@@ -1,7 +1,6 @@
 // npm test: install what is missing, build, check types and style, run the tests, and end with one line of totals.
-//   npm test -- FILE-OR-FOLDER ... [-t NAME]   the tests of these files alone, of whatever kind
+//   npm test -- FILE-OR-FOLDER ... [-t NAME]   the tests of these files alone, of any kind
 //   --long         the long suites at the effort of CI
-//   --simulation   the simulated seeds at the effort of CI
 //   --smoke        unit tests, a short run of the built command, the examples and random histories beside etcd: what CI
 //                  does on other versions of Node
 // TENURE_TEST_SEED and TENURE_TEST_EFFORT (commit, ci, soak) are explained in tests/README.md.
@@ -14,7 +13,7 @@ const ci = { TENURE_TEST_EFFORT: process.env.TENURE_TEST_EFFORT ?? 'ci' };
 /** At effort `ci` the differential test sends six hundred random histories to etcd and to Tenure. */
 const smokeFiles = ['tests/smoke.e2e.test.ts', 'tests/examples.e2e.test.ts', 'conformance/differential.test.ts'];
 
-/** The parts of each mode. A share is about what a part takes on two cores; three times that ends it. */
+/** The parts of each mode. A share is the approximate time of a part on two cores; three times that ends it. */
 const modes = {
   '--commit': {
     checks: true,
@@ -25,9 +24,6 @@ const modes = {
   },
   '--long': {
     parts: [{ name: 'long', shareSeconds: 900, args: ['--project', 'long'], env: ci }],
-  },
-  '--simulation': {
-    parts: [{ name: 'simulation', shareSeconds: 300, args: ['--project', 'simulation'], env: ci }],
   },
   '--smoke': {
     parts: [
@@ -52,7 +48,7 @@ async function main() {
   await installWhatIsMissing();
   const testRun = new TestRun();
   if (await testRun.step('build', build)) {
-    // The suites run whatever the checks say: one run shows everything there is to repair.
+    // The suites run even if the checks fail: one run shows every fault.
     if (mode.checks) await checks(testRun);
     for (const part of mode.parts) if (!isInterrupted()) await testRun.vitest(part);
   }
@@ -62,7 +58,7 @@ async function main() {
   return testRun.failed === 0 ? 0 : 1;
 }
 
-/** Files and folders as vitest takes them, in whatever project they are. */
+/** Files and folders as arguments of vitest, in any project. */
 function chosen(args) {
   return { parts: [{ name: args.join(' '), shareSeconds: 3_600, args }] };
 }

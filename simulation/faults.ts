@@ -1,101 +1,218 @@
-import type { Cluster } from './cluster.ts';
-import type { Scenario } from './scenario.ts';
-import type { SeededRandom } from '@tenure/test-support';
+import { etcdserverpb } from '@tenure/protocol';
+import { create, toBinary } from '@bufbuild/protobuf';
+import type { Fault, FaultKind } from './servers-scenario.ts';
+import type { ServerProcess } from './world/server-process.ts';
+import type { Machine, World } from './world/world.ts';
 
-/** A wall clock is not stepped so near to a suspension: backwards by as much, it would hide it from anybody. */
+/**
+ * A wall clock is not stepped so soon after a suspension: the step could hide the suspension from every server.
+ */
 const calmMs = 6_000;
 
-type Machine = Cluster['machines'][number];
+/** Faults that need a process that runs; the others also strike one that is stalled or suspended. */
+const faultsOfRunning: ReadonlySet<FaultKind> = new Set([
+  'stall',
+  'busy',
+  'suspend',
+  'wall step',
+  'close',
+  'move leader',
+]);
 
-/** What goes wrong, until it is healed. */
+/** Injects the faults of a scenario, until they are healed. */
 export class Faults {
-  readonly #cluster: Cluster;
-  readonly #random: SeededRandom;
-  readonly #scenario: Scenario;
-  #healed = false;
+  readonly #world: World;
+  #isHealed = false;
+  /** Starts the machines that are down. */
+  readonly #down = new Set<() => void>();
 
-  constructor(cluster: Cluster, scenario: Scenario, random: SeededRandom) {
-    this.#cluster = cluster;
-    this.#scenario = scenario;
-    this.#random = random;
+  constructor(world: World) {
+    this.#world = world;
   }
 
-  start(): void {
-    this.#cluster.log.trouble = this.#scenario.engineTrouble;
-    this.#next();
+  start(faults: readonly Fault[], engineTrouble: number): void {
+    this.#world.log.trouble = engineTrouble;
+    for (const fault of faults) {
+      this.#world.schedule.at(fault.atMs, () => {
+        if (!this.#isHealed) this.#strike(fault);
+      });
+    }
   }
 
-  /** No further fault begins, and those that last end by themselves within some seconds. */
+  /** No further fault begins, and the lasting ones end: stopped processes continue within some seconds. */
   heal(): void {
-    this.#healed = true;
-    this.#cluster.log.rough = false;
-    this.#cluster.log.trouble = 0;
-    this.#cluster.log.away = false;
-    this.#cluster.log.cutOff.clear();
+    const { log, network, trace } = this.#world;
+    this.#isHealed = true;
+    trace.note('faults', () => 'are healed');
+    log.isRough = false;
+    log.trouble = 0;
+    log.isAway = false;
+    log.cutOff.clear();
+    log.slowMs.clear();
+    log.regainStandby('back');
+    network.healAll();
+    for (const machine of this.#world.machines) this.#resume(machine.process);
+    for (const restart of this.#down) restart();
   }
 
-  #next(): void {
-    const { gapMs } = this.#scenario;
-    this.#cluster.schedule.in(this.#random.between(gapMs[0], gapMs[1]), () => {
-      if (this.#healed) return;
-      this.#strike();
-      this.#next();
-    });
+  #strike(fault: Fault): void {
+    const { machines, trace, coverage } = this.#world;
+    const leading = fault.atLeader ? this.#world.leading() : undefined;
+    const machine = leading ?? machines[fault.machine];
+    if (machine === undefined || machine.process.clock.dead) return;
+    if (!this.#canStrike(fault, machine)) return;
+    trace.note(machine.name, () => `fault: ${fault.kind} for ${Math.round(fault.lastsMs)} ms`);
+    coverage.count(`fault: ${fault.kind}`);
+    this.#carryOut(fault, machine);
   }
 
-  #strike(): void {
-    const random = this.#random;
-    const { machines } = this.#cluster;
-    const leading = random.chance(this.#scenario.atLeader) ? this.#cluster.leading() : undefined;
-    const machine = leading ?? random.pick(machines);
-    if (machine.server.clock.stopped) return;
-    const lastsMs = random.chance(0.6) ? random.between(900, 4_000) : random.between(20, 900);
-    const kind = random.next();
-    if (kind < 0.28) this.#stall(machine, lastsMs, false);
-    else if (kind < 0.5) this.#stall(machine, lastsMs, true);
-    else if (kind < 0.72) this.#crash(machine, lastsMs);
-    else if (kind < 0.78) this.#stepWall(machine);
-    else if (kind < 0.84) machine.server.cutLink();
-    else if (kind < 0.9) this.#engineAway(lastsMs);
-    else if (kind < 0.95) this.#cutOff(machine, lastsMs);
-    else machine.server.moveLeader(random.pick(machines).memberId);
+  /** Whether it would have an effect, and hides nothing that the servers must be able to see. */
+  #canStrike({ kind, other }: Fault, { name, process, calmFromMs }: Machine): boolean {
+    if (process.clock.stopped && faultsOfRunning.has(kind)) return false;
+    const target = this.#world.machines[other]?.name;
+    switch (kind) {
+      case 'suspend':
+      case 'wall step':
+        return this.#world.schedule.nowMs >= calmFromMs;
+      case 'cut one way':
+        return target !== name;
+      case 'move leader':
+        return process.server?.state.members.some((member) => member.name === target) ?? false;
+      default:
+        return true;
+    }
   }
 
-  #stall(machine: Machine, lastsMs: number, suspended: boolean): void {
-    const { clock } = machine.server;
-    const { schedule } = this.#cluster;
-    if (suspended && schedule.nowMs < machine.calmFromMs) return;
-    if (suspended) {
+  #carryOut({ kind, lastsMs, amount, other }: Fault, machine: Machine): void {
+    const { log, network, machines, schedule } = this.#world;
+    const otherName = machines[other]?.name ?? machine.name;
+    switch (kind) {
+      case 'stall':
+      case 'suspend':
+        this.#stop(machine, lastsMs, kind === 'suspend');
+        break;
+      case 'busy':
+        this.#keepBusy(machine, lastsMs, amount);
+        break;
+      case 'kill':
+        this.#world.kill(machine);
+        this.#restartAfter(machine, lastsMs);
+        break;
+      case 'close':
+        this.#close(machine, lastsMs);
+        break;
+      case 'wall step':
+        this.#stepWall(machine, amount * 10_000 - 5_000);
+        break;
+      case 'streams break':
+        network.breakStreams(machine.name, 'servers');
+        break;
+      case 'clients cut off':
+        network.breakStreams(machine.name, 'clients');
+        break;
+      case 'cut one way':
+        network.cut(machine.name, otherName);
+        schedule.in(lastsMs, () => network.heal(machine.name, otherName));
+        break;
+      case 'engine away':
+        log.isAway = true;
+        schedule.in(lastsMs, () => (log.isAway = false));
+        break;
+      case 'engine cut off': {
+        const { clock } = machine.process;
+        log.cutOff.add(clock);
+        schedule.in(lastsMs, () => log.cutOff.delete(clock));
+        break;
+      }
+      case 'slow answers': {
+        const { clock } = machine.process;
+        log.slowMs.set(clock, 50 + amount * 900);
+        schedule.in(lastsMs, () => log.slowMs.delete(clock));
+        break;
+      }
+      case 'standby away':
+        log.loseStandby();
+        schedule.in(lastsMs, () => log.regainStandby(amount < 0.5 ? 'back' : 'promoted'));
+        break;
+      case 'move leader':
+        this.#moveLeader(machine, machines[other]);
+        break;
+    }
+  }
+
+  #stop(machine: Machine, lastsMs: number, isSuspended: boolean): void {
+    const { clock } = machine.process;
+    const { schedule } = this.#world;
+    if (isSuspended) {
       clock.suspend();
       machine.calmFromMs = schedule.nowMs + lastsMs + calmMs;
     } else clock.pause();
-    schedule.in(lastsMs, () => clock.resume());
+    const { process } = machine;
+    schedule.in(lastsMs, () => this.#resume(process));
   }
 
-  #crash(machine: Machine, downMs: number): void {
-    machine.server.crash();
-    this.#cluster.schedule.in(downMs, () => this.#cluster.restart(machine));
+  #resume({ name, clock }: ServerProcess): void {
+    if (clock.dead || !clock.stopped) return;
+    this.#world.trace.note(name, () => 'continues');
+    clock.resume();
   }
 
-  #stepWall(machine: Machine): void {
-    const { nowMs } = this.#cluster.schedule;
-    if (nowMs < machine.calmFromMs) return;
-    machine.calmFromMs = nowMs + calmMs;
-    machine.server.clock.stepWall(this.#random.between(-5_000, 5_000));
-  }
-
-  /** This one does not reach the engine, but the other servers and its clients. */
-  #cutOff({ server: { clock } }: Machine, lastsMs: number): void {
-    const { log, schedule } = this.#cluster;
-    log.cutOff.add(clock);
-    schedule.in(lastsMs, () => log.cutOff.delete(clock));
-  }
-
-  #engineAway(lastsMs: number): void {
-    const { log, schedule } = this.#cluster;
-    log.away = true;
-    schedule.in(lastsMs, () => {
-      log.away = false;
+  /** One short stall after the other: none is long enough to be noticed by itself. */
+  #keepBusy(machine: Machine, leftMs: number, amount: number): void {
+    const { process } = machine;
+    if (this.#isHealed || leftMs <= 0 || process.clock.stopped) return;
+    const stallMs = 5 + ((amount * 997) % 1) * 145;
+    const gapMs = 1 + amount * 30;
+    process.clock.pause();
+    this.#world.schedule.in(stallMs, () => {
+      this.#resume(process);
+      const left = leftMs - stallMs - gapMs;
+      this.#world.schedule.in(gapMs, () => this.#keepBusy(machine, left, (amount * 7.31) % 1));
     });
+  }
+
+  /** An orderly stop, and a new start. */
+  #close(machine: Machine, downMs: number): void {
+    const { process } = machine;
+    const { violations } = this.#world;
+    if (process.server === undefined) return;
+    const closed = (): void => {
+      if (process.clock.dead) return;
+      process.kill();
+      this.#restartAfter(machine, downMs);
+    };
+    process.close().then(closed, (error: Error) => {
+      if (!process.clock.dead) violations.report('failed', `${process.name} did not close: ${error.stack}`);
+      closed();
+    });
+  }
+
+  /** Once healed, a machine that is down starts at once. */
+  #restartAfter(machine: Machine, downMs: number): void {
+    const { process } = machine;
+    const restart = (): void => {
+      this.#down.delete(restart);
+      if (machine.process === process) this.#world.restart(machine);
+    };
+    this.#down.add(restart);
+    this.#world.schedule.in(this.#isHealed ? 0 : downMs, restart);
+  }
+
+  #stepWall(machine: Machine, byMs: number): void {
+    const { nowMs } = this.#world.schedule;
+    machine.calmFromMs = nowMs + calmMs;
+    machine.process.clock.stepWall(byMs);
+  }
+
+  /** An operator asks this server to transfer leadership to a member. */
+  #moveLeader(machine: Machine, target: Machine | undefined): void {
+    const { server } = machine.process;
+    const member = server?.state.members.find(({ name }) => name === target?.name);
+    if (member === undefined) return;
+    const schema = etcdserverpb.MoveLeaderRequestSchema;
+    const request = toBinary(schema, create(schema, { targetID: member.id }));
+    const operator = { name: 'operator', clock: this.#world.clientClock() };
+    const connection = this.#world.network.connect(operator, machine.process.address);
+    connection.call('/etcdserverpb.Maintenance/MoveLeader', request, 5_000).catch(() => undefined);
   }
 }

@@ -1,42 +1,50 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect } from 'vitest';
-import type { Omissions } from './cluster.ts';
-import { simulate, type SimulationReport } from './simulate.ts';
+import { scenarioOf, simulateScenario, type Scenario } from './simulate.ts';
+import type { SimulationOptions } from './simulation-report.ts';
+
+export interface SeedFailure {
+  readonly seed: number;
+  readonly violations: readonly string[];
+}
 
 export interface SeedRun {
   readonly seeds: number;
-  readonly failures: readonly SimulationReport[];
-  /** Summed over all seeds: what never happened was not tested. */
-  readonly counts: SimulationReport['counts'];
+  readonly failures: readonly SeedFailure[];
+  /** Totals over all seeds. An event that never happened was not tested. */
+  readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Failures beyond so many add nothing. */
-const failuresMax = 10;
-/** A seed takes no turn of the event loop. After so many of them the runner of the tests is heard. */
-const seedsPerTurn = 100;
+export interface SeedRunOptions extends SimulationOptions {
+  /** Errors outside of any promise chain that the process has caught: each belongs to the seed that is running. */
+  readonly strays?: Error[];
+}
 
-/** Runs one seed after the other. Failing seeds are printed with how to replay. */
-export async function runSeeds(seeds: Iterable<number>, omissions: Omissions = {}): Promise<SeedRun> {
-  const counts = { expired: 0, acknowledged: 0, claims: 0, dated: 0, renewedByLog: 0, revoked: 0, resigned: 0 };
-  const failures: SimulationReport[] = [];
+/** The number of failures after which the run stops. */
+const maxFailures = 10;
+
+/** Runs seeds, or scenarios, one after the other. A seed that throws fails. */
+export async function runSeeds(
+  seeds: Iterable<number | Scenario>,
+  { strays = [], ...options }: SeedRunOptions = {},
+): Promise<SeedRun> {
+  const counts: Record<string, number> = {};
+  const failures: SeedFailure[] = [];
   let done = 0;
-  for (const seed of seeds) {
-    if (failures.length >= failuresMax) break;
-    if (done % seedsPerTurn === 0) await nextTurn();
-    const report = await simulate(seed, omissions);
+  for (const each of seeds) {
+    if (failures.length >= maxFailures) break;
+    const scenario = typeof each === 'number' ? scenarioOf(each) : each;
+    const violations: string[] = [];
+    try {
+      const report = await simulateScenario(scenario, options);
+      violations.push(...report.violations);
+      for (const [name, count] of Object.entries(report.counts)) counts[name] = (counts[name] ?? 0) + count;
+    } catch (error) {
+      strays.push(error as Error);
+    }
+    for (const error of strays.splice(0)) violations.push(`failed: ${error instanceof Error ? error.stack : error}`);
     done += 1;
-    for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += report.counts[name];
-    if (report.violations.length === 0) continue;
-    failures.push(report);
-    const replay = `SIMULATION_SEED=${seed} npm test -- simulation/leadership.test.ts`;
-    console.log(`seed ${seed} fails, replay with: ${replay}\n  ${report.violations.join('\n  ')}`);
+    if (violations.length > 0) failures.push({ seed: scenario.seed, violations });
   }
   return { seeds: done, failures, counts };
-}
-
-/** What never happened was not tested. */
-export function expectAllHappened(counts: SeedRun['counts']): void {
-  for (const [what, count] of Object.entries(counts)) expect(count, what).toBeGreaterThan(10);
 }
 
 /** All seeds from `first` on. */

@@ -7,8 +7,8 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 
-/** A warning, such as a link to nothing or a type that has no page, makes typedoc fail. */
-test('npm run docs:api makes pages of every subpath of the library, without a warning', async () => {
+/** A warning, such as a dead link or a type without a page, makes typedoc fail. */
+test('npm run docs:api generates pages for every subpath of the library, without a warning', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-api-'));
   try {
     await promisify(execFile)('npm', ['run', '-s', 'docs:api', '--', '--out', folder], { cwd: root });

@@ -31,13 +31,13 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       expect(await lines('del', 'kv/a')).toEqual(['0']);
     });
 
-    test('a value comes from stdin when none is given, byte for byte', async () => {
+    test('without an argument the value is read from stdin, byte for byte', async () => {
       const put = await runCommand(['put', 'stdin', ...endpoints], { stdin: 'two\nlines\n' });
       expect(put).toEqual({ code: 0, out: 'OK\n', err: '' });
       expect((await tenure('get', 'stdin', '--print-value-only')).out).toBe('two\nlines\n\n');
     });
 
-    test('ranges, orders and revisions', async () => {
+    test('get supports ranges, orders and revisions', async () => {
       for (const [key, value] of [
         ['r/1', 'z'],
         ['r/2', 'y'],
@@ -59,7 +59,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       expect(await lines('del', 'r/', '--prefix')).toEqual(['3']);
     });
 
-    test('a lease from grant to revoke, with ids in hex', async () => {
+    test('the lease commands work from grant to revoke, with ids in hex', async () => {
       expect(await lines('lease', 'grant', '60', '--id', 'a1')).toEqual([
         'lease 00000000000000a1 granted with TTL(60s)',
       ]);
@@ -77,7 +77,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       expect(await lines('lease', 'timetolive', 'a1')).toEqual(['lease 00000000000000a1 already expired']);
     });
 
-    test('keep-alive renews again and again, until the lease is gone', async () => {
+    test('keep-alive renews until the lease is gone', async () => {
       await tenure('lease', 'grant', '2', '--id', 'b2');
       const keepAlive = new RunningCommand(['lease', 'keep-alive', 'b2', ...endpoints]);
       const renewal = 'lease 00000000000000b2 keepalived with TTL(2)\n';
@@ -89,7 +89,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       expect(err).toBe('Error: lease 00000000000000b2 expired or revoked.\n');
     });
 
-    test('watch shows changes as they come, from a past revision too', async () => {
+    test('watch shows changes as they happen, also from a past revision', async () => {
       const { header } = JSON.parse((await lines('put', 'w/a', '1', '-w', 'json'))[0] ?? '') as {
         header: { revision: number };
       };
@@ -100,11 +100,11 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       await watch.output('PUT\nw/a\n1\nPUT\nw/a\n1\nw/a\n2\n');
       await tenure('del', 'w/a');
       expect(await watch.output('DELETE\nw/a\n2\nw/a\n\n')).toContain('DELETE');
-      // A watch has no end of its own: the server's end is one.
+      // A watch has no end of its own: the test ends it by stopping the server.
       watch.done.catch(() => undefined);
     });
 
-    test('what the server refuses is one line with its text, and exit code 1', async () => {
+    test('an error of the server is one line with its text, and exit code 1', async () => {
       const refused = (text: string) => ({ code: 1, out: '', err: `Error: ${text}\n` });
       const leaseGone = refused('etcdserver: requested lease not found');
       expect(await tenure('put', 'k', 'v', '--lease', 'dead')).toEqual(leaseGone);
@@ -115,7 +115,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       expect(await tenure('put', '', 'v')).toEqual(refused('etcdserver: key is not provided'));
     });
 
-    test('json is the reply as it is on the wire', async () => {
+    test('json is the reply as sent by the server', async () => {
       const [grant] = await lines('lease', 'grant', '60', '--id', '7fffffffffffffff', '-w', 'json');
       expect(grant).toMatch(/^\{"header":\{"cluster_id":\d+,.*"ID":9223372036854775807,"TTL":60/);
       const [list] = await lines('lease', 'list', '-w', 'json');
@@ -123,7 +123,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       await tenure('lease', 'revoke', '7fffffffffffffff');
     });
 
-    test('a TTL in milliseconds, as far as the server knows them', async () => {
+    test('a TTL may be in milliseconds, if the server supports it', async () => {
       const { out, err } = await tenure('lease', 'grant', '1500ms', '--id', 'c3');
       if (kind === 'tenure') {
         expect({ out, err }).toEqual({ out: 'lease 00000000000000c3 granted with TTL(1500ms)\n', err: '' });
@@ -136,7 +136,7 @@ function describeClient(kind: 'etcd' | 'tenure', start: () => Promise<RunningSer
       }
     });
 
-    test('endpoints are tried in their order, and may come from the environment', async () => {
+    test('endpoints are tried in order, and may come from the environment', async () => {
       const env = { TENURE_ENDPOINTS: `127.0.0.1:1,${server.address}` };
       expect((await runCommand(['put', 'env', 'v'], { env })).out).toBe('OK\n');
     });
@@ -161,7 +161,7 @@ describe('without a server', () => {
     expect(err).toBe('Error: no server at 127.0.0.1:1; start one with: tenure serve\n');
   });
 
-  test('every endpoint that was tried is named', async () => {
+  test('the message names every endpoint that was tried', async () => {
     const { err } = await runCommand(['get', 'a', '--endpoints', '127.0.0.1:1,127.0.0.1:2']);
     expect(err).toContain('127.0.0.1:1;');
     expect(err).toContain('127.0.0.1:2;');
@@ -186,15 +186,15 @@ describe('without a server', () => {
     ['get', 'a', '--limit', '-1'],
     ['lease', 'grant', 'long'],
     ['lease', 'grant', '60', '--id', 'xyz'],
-  ])('wrong usage is exit code 2 and says what is wrong: %s %s %s %s', async (...argv) => {
+  ])('wrong usage exits with code 2 and a reason: %s %s %s %s', async (...argv) => {
     const { code, out, err } = await runCommand(argv.filter((word) => word !== undefined));
     expect(code).toBe(2);
     expect(out).toBe('');
     expect(err).toMatch(/^[Ee]rror: /);
   });
 
-  // As built: to load the server from its sources into this process takes seconds.
-  test('wrong usage of serve is exit code 2 and says what is wrong', async () => {
+  // As a process: loading the server from its sources into this process takes seconds.
+  test('wrong usage of serve exits with code 2 and a reason', async () => {
     const { code, out, err } = await new ServeProcess(['serve', '--frob']).ended;
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/^[Ee]rror: /);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await sandbox.remove();
 });
 
-/** Resolves when the server has taken the connection, or has turned it away. */
+/** Resolves when the server has accepted or rejected the connection. */
 async function knock(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   crowd.push(socket);
@@ -36,7 +36,7 @@ function putThrough(client: grpc.Client, key: string): Promise<string> {
   });
 }
 
-test('a crowd of idle connections does not take the files from the log, however few may be open', async () => {
+test('many idle connections leave enough files for the log, even with a low limit', async () => {
   const limited = ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh'];
   const flags = ['--listen-client-urls', 'http://127.0.0.1:0', '--snapshot-count', '20'];
   server = new ServeProcess(['serve', '--data-dir', join(sandbox.root, 'data'), ...flags], {}, limited);
@@ -44,7 +44,7 @@ test('a crowd of idle connections does not take the files from the log, however 
   const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
   expect(await putThrough(client, 'first')).toBe('ok');
   await Promise.all(Array.from({ length: crowdSize }, () => knock(Number(new URL(url).port))));
-  // Each twentieth has a snapshot written, and with it a file opened.
+  // Every twentieth put causes a snapshot, for which a file is opened.
   for (let put = 0; put < puts; put += 1) expect(await putThrough(client, `key ${put % 10}`)).toBe('ok');
   client.close();
 });

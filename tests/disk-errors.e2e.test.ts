@@ -15,7 +15,7 @@ const writerCount = 6;
 const snapshotCount = 50;
 const all = { key: Buffer.of(0), rangeEnd: Buffer.of(0) };
 
-/** Clients that write, and a folder on a disk that fails at first and is sound afterwards. */
+/** Clients that write, and a folder on a disk that fails at first and works afterwards. */
 class FaultyFolder {
   readonly path: string;
   readonly writers = Array.from({ length: writerCount }, (_, at) => new Writer(`writer-${at}`, new SeededRandom(at)));
@@ -43,7 +43,7 @@ class FaultyFolder {
     });
   }
 
-  /** Starts the server on a sound disk and compares what it holds with what was acknowledged. */
+  /** Starts the server on a working disk and compares its content with the acknowledged writes. */
   async expectNothingLost(): Promise<void> {
     const server = await TestedServer.start({ dataDir: this.path });
     const { kvs } = await server.kv.range(all);
@@ -78,7 +78,7 @@ describe.runIf(straceWorks()).concurrent('a server whose disk fails', limits, ()
     await folder.expectNothingLost();
   });
 
-  test('that has no room for a snapshot goes on without it, and says so', async ({ onTestFinished }) => {
+  test('without space for a snapshot continues without it, and reports that', async ({ onTestFinished }) => {
     const folder = await FaultyFolder.create(onTestFinished);
     const server = await folder.start({ call: 'pwrite64', error: 'ENOSPC', after: 0, onlySnapshots: true });
     const writing = folder.writers.map((writer) => writer.run(server.client));
@@ -95,7 +95,7 @@ describe.runIf(straceWorks()).concurrent('a server whose disk fails', limits, ()
 
 const diskBytes = 4 * 1024 * 1024;
 
-/** A file system of its own, so small that it can be filled; undefined where none may be mounted. */
+/** A small file system of its own that the test can fill; undefined where mounting is not permitted. */
 async function smallDisk(onEnd: (end: () => Promise<void>) => void): Promise<string | undefined> {
   const path = await temporaryFolder();
   onEnd(() => rm(path, { recursive: true, force: true }));
@@ -117,7 +117,7 @@ function fill(disk: string): string {
   return filler;
 }
 
-/** Takes away what was written ahead of the log, as a log has none that was closed at the end of it. */
+/** Removes the space that was allocated ahead of the log. A log that was closed exactly at its end has none. */
 function cutRoomAhead(dataDir: string): void {
   for (const name of readdirSync(dataDir).filter((file) => file.endsWith('.segment'))) {
     const bytes = readFileSync(join(dataDir, name));
@@ -126,9 +126,9 @@ function cutRoomAhead(dataDir: string): void {
 }
 
 describe('a server on a full disk', limits, () => {
-  test('starts with the room ahead of its log; without any it says what to do, and loses nothing', async (context) => {
+  test('starts in the space allocated ahead of its log; else reports what to do, without loss', async (context) => {
     const disk = await smallDisk(context.onTestFinished);
-    if (disk === undefined) context.skip('no file system may be mounted here');
+    if (disk === undefined) context.skip('mounting a file system is not permitted here');
     const dataDir = join(disk as string, 'data');
     let server = await TestedServer.start({ dataDir });
     const value = Buffer.alloc(50_000, 'x');
@@ -145,7 +145,7 @@ describe('a server on a full disk', limits, () => {
     cutRoomAhead(dataDir);
     fill(disk as string);
     const fullDisk = /Error: .*ENOSPC.*the disk is full \(0\.0 MiB free\): free 16 MiB or more of other files there/m;
-    // What is left of the last page takes a start or two.
+    // One or two more starts use up the rest of the last page.
     for (let starts = 1; ; starts++) {
       expect(starts).toBeLessThan(20);
       const refused = await TestedServer.start({ dataDir }).catch((error: Error) => error);
@@ -163,9 +163,9 @@ describe('a server on a full disk', limits, () => {
     await server.stop();
   });
 
-  test('has its log written without room ahead where the disk has none to give', async (context) => {
+  test('writes its log without allocating ahead when the disk has no space', async (context) => {
     const disk = await smallDisk(context.onTestFinished);
-    if (disk === undefined) context.skip('no file system may be mounted here');
+    if (disk === undefined) context.skip('mounting a file system is not permitted here');
     const options = { folder: join(disk as string, 'data'), preallocateBytes: 2 * diskBytes };
     for (const count of [1, 2]) {
       const engine = await openFileEngine(options);

@@ -10,8 +10,8 @@ import type { RunningServer } from '../conformance/servers/server-options.ts';
 import { startTenure } from '../conformance/servers/tenure-server.ts';
 
 /*
- * The real etcdctl against Tenure and, where it is installed, against etcd: one script and one expected output for
- * both. Revisions are told absolutely, so each story begins on an empty server.
+ * The real etcdctl against Tenure and, if it is installed, against etcd: one script and one expected output for both.
+ * Revisions are absolute, so each script starts on an empty server.
  */
 
 const env = { ...process.env, ETCDCTL_API: '3' };
@@ -45,19 +45,19 @@ class Etcdctl {
       const child = execFile('etcdctl', [`--endpoints=${this.#endpoint}`, ...args], { env }, (error, out, err) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
       });
-      // A command that ends before it has read anything is no fault of the test.
+      // A command that exits without reading its input is not an error of the test.
       child.stdin?.on('error', () => undefined).end(input);
     });
   }
 
-  /** The output of a command that succeeds. */
+  /** The output of a successful command. */
   async out(...args: string[]): Promise<string> {
     const result = await this.run(args);
     expect(result, `etcdctl ${args.join(' ')}`).toMatchObject({ code: 0 });
     return result.out;
   }
 
-  /** The last line of what a command that fails says. */
+  /** The last line of a failed command's output. */
   async failure(...args: string[]): Promise<string> {
     const { code, err } = await this.run(args);
     expect(code, `etcdctl ${args.join(' ')}`).toBeGreaterThan(0);
@@ -131,7 +131,7 @@ async function transactions(ctl: Etcdctl): Promise<void> {
 async function watches(ctl: Etcdctl): Promise<void> {
   const watch = ctl.start('watch', '--prefix', 'k', '--prev-kv');
   try {
-    // The watch has begun when an event is seen: puts go on until then.
+    // The watch has started when it reports an event: puts continue until then.
     while (!watch.out.includes('PUT\nk0\n')) await ctl.out('put', 'k0', '0');
     await ctl.out('put', 'k1', 'one');
     await ctl.out('put', 'k1', 'two');
@@ -261,7 +261,8 @@ const starts = { tenure: startTenure, ...(etcdVersion() === undefined ? {} : { e
 
 if (hasEtcdctl()) {
   describe.each(Object.entries(starts))('etcdctl on %s', (_kind, start) => {
-    // Each begins with the first revision, so it has a server of its own. They mostly wait: for processes and leases.
+    // Each script starts at the first revision, so it has a server of its own. The scripts mostly wait for processes
+    // and leases.
     test.concurrent.each(stories)('%s', async (_name, tell) => {
       const server = await start();
       try {

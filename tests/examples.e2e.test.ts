@@ -7,7 +7,7 @@ import { hasPostgres, PostgresDatabase, ServeProcess } from '@tenure/test-suppor
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const folder = join(import.meta.dirname, '../examples');
-/** An example ends by itself within seconds; this is for a machine that has much else to do. */
+/** An example ends by itself within seconds; this limit is for a busy machine. */
 const limitMs = 50_000;
 
 /** The lines that the built example prints. Rejects when it fails. */
@@ -21,21 +21,21 @@ async function run(example: string, env: Readonly<Record<string, string>> = {}, 
   return stdout.trimEnd().split('\n');
 }
 
-/** What is run below, each in a test of its own; `leader-health` is a part of two of them. */
+/** The examples that are run below, each in its own test; `leader-health` is part of two of them. */
 const tested = new Set(['leader-health']);
 
 function example(name: string, check: () => Promise<void>): void {
   tested.add(name);
-  test(`${name} does what it says`, async () => {
+  test(`${name} prints the expected lines`, async () => {
     await check();
   });
 }
 
-describe.concurrent('examples that need nothing else', () => {
+describe.concurrent('examples without a database or server', () => {
   example('tour', async () => {
     expect(await run('tour')).toEqual([
       'reconciled with token 1n',
-      'pod-7 has it, and nobody else',
+      'pod-7 has it, and no other task',
       'the same hold: true',
       'held by pod-7',
       'gave up after 20 ms',
@@ -43,7 +43,7 @@ describe.concurrent('examples that need nothing else', () => {
       'a third beside 2 permits: null',
       'ingest is not ours any more',
       'lost: ingest revoked',
-      'LeaseLostError: the lease "ingest" was lost: it was taken away',
+      'LeaseLostError: the lease "ingest" was lost: its entry was removed',
       'held: false and aborted: true since it was revoked',
     ]);
   });
@@ -149,7 +149,7 @@ describe.concurrent("examples on Tenure's server", () => {
   });
 });
 
-test('there is no example that nothing runs', () => {
+test('every example is run by a test', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
   expect(files.map((name) => name.replace(/\.ts$/, ''))).toEqual([...tested].toSorted());
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const committed = join(root, 'packages/protocol/src/gen');
-/** What the generator exits with when buf is not installed for this platform. */
+/** The generator's exit code when buf is not installed for this platform. */
 const noBuf = 3;
 
 function contents(folder: string): ReadonlyMap<string, string> {
@@ -24,7 +24,7 @@ describe('the generated messages', () => {
     rmSync(out, { recursive: true, force: true });
   });
 
-  test('are what the generator makes of the .proto files', (context) => {
+  test('are the output of the generator for the .proto files', (context) => {
     const script = join(root, 'scripts/generate-protocol.mjs');
     const run = spawnSync(process.execPath, [script, '--out', out], { encoding: 'utf8' });
     if (run.status === noBuf && process.env['CI'] !== 'true') {

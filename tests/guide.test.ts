@@ -8,7 +8,7 @@ import { buildProgram } from '../packages/cli/src/program.ts';
 
 const guides = ['docs/operations.md', 'README.md'];
 
-/** The tenure commands in the shell examples of a text, without what the shell makes of them. */
+/** The tenure commands in the shell examples of a text, without shell syntax. */
 function commandsIn(text: string): string[] {
   const blocks = [...text.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map(([, block = '']) => block);
   const lines = blocks.flatMap((block) => block.replaceAll(/\\\n\s*/g, ' ').split('\n'));
@@ -22,7 +22,7 @@ function commandsIn(text: string): string[] {
     .filter((line) => /^(npx )?tenure /.test(line));
 }
 
-/** The whole command line as commander reads it, with actions that do nothing. */
+/** The complete command line as commander parses it, with actions that do nothing. */
 async function parse(argv: readonly string[]): Promise<void> {
   const io = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough(), env: {} };
   const program = buildProgram(new CommandContext(io));
@@ -48,7 +48,7 @@ describe.each(guides)('the commands in %s', (path) => {
   });
 });
 
-test('a command that does not parse is noticed', async () => {
+test('a command that does not parse is detected', async () => {
   await expect(parse(['snapshot', 'restore', 'file', '--no-such-option'])).rejects.toThrow('unknown option');
   expect(commandsIn('```sh\ntenure put a \\\n  b  # why\n```\n')).toEqual(['tenure put a b']);
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What npm puts into node_modules for a user who installs `@tenure/cli` alone, and where it comes from here. */
+/** The content of node_modules after an install of `@tenure/cli` alone, and where it comes from in this repository. */
 const installed: Readonly<Record<string, readonly string[]>> = {
   '@tenure/cli': ['packages/cli/package.json', 'packages/cli/bin', 'packages/cli/dist'],
   tenure: ['packages/client/package.json', 'packages/client/dist'],
@@ -56,7 +56,7 @@ describe('installed without the server', () => {
   });
 });
 
-test('a checkout that was not built says what to do', async () => {
+test('a checkout that was not built prints what to do', async () => {
   await rm(join(folder, 'node_modules/@tenure/cli/dist'), { recursive: true });
   const { status, stderr } = tenure('--help');
   expect(status).toBe(1);

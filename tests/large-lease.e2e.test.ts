@@ -3,7 +3,7 @@ import { LargeWork } from './robustness/large-work.ts';
 import { RenewalDelay, typicalDelayMs, type MeasuredDelay } from './robustness/renewal-delay.ts';
 import { TestedServer } from './robustness/tested-server.ts';
 
-/** `large-lease.long` has more. */
+/** `large-lease.long` tests more. */
 const keys = 20_000;
 const maxDelayMs = 100;
 

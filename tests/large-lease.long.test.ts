@@ -5,7 +5,7 @@ import { TestedServer } from './robustness/tested-server.ts';
 
 const maxDelayMs = 100;
 const rounds = { commit: 2, ci: 2, soak: 3 }[inject('effort')];
-/** In a short run there is less of what takes long to prepare. */
+/** A short run uses smaller sizes where the preparation takes long. */
 const share = { commit: 0.2, ci: 0.2, soak: 1 }[inject('effort')];
 
 let server: TestedServer;
@@ -28,7 +28,7 @@ async function expectShort(what: string, measure: () => Promise<MeasuredDelay>):
   expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
 }
 
-test('the revocation of a lease with 50,000 keys holds up no renewal for long', async () => {
+test('the revocation of a lease with 50,000 keys does not delay renewals for long', async () => {
   await expectShort('revoking a lease with 50,000 keys', () => work.revokeLease(50_000, 0));
 });
 

@@ -17,7 +17,7 @@ afterAll(() => sandbox.remove());
 const limits = { timeout: 120_000 };
 
 describe.concurrent('a snapshot', limits, () => {
-  test('is saved, looked at and restored into a new folder, with its leases', async () => {
+  test('is saved, inspected and restored into a new folder, with its leases', async () => {
     const server = serve(['--data-dir', newFolder(), ...anyPort]);
     const client = await sandbox.clientOf(server);
     await client('lease', 'grant', '600', '--id', 'a1', '--label', 'kept');
@@ -44,7 +44,7 @@ describe.concurrent('a snapshot', limits, () => {
     expect((await copy('put', 'c', 'd')).out).toBe('OK\n');
   });
 
-  test('that is a folder is refused by its name', async () => {
+  test('that is a folder is refused with its name', async () => {
     const folder = join(root, 'no-file');
     await mkdir(folder);
     for (const command of [
@@ -56,7 +56,7 @@ describe.concurrent('a snapshot', limits, () => {
     }
   });
 
-  test('that is damaged is refused and leaves nothing behind', async () => {
+  test('that is damaged is refused and leaves no files behind', async () => {
     const client = await sandbox.clientOf(serve(['--engine', 'memory', ...anyPort]));
     await client('put', 'a', 'x'.repeat(10_000));
     const file = join(root, 'whole.snapshot');
@@ -77,7 +77,7 @@ describe.concurrent('a snapshot', limits, () => {
     }
   });
 
-  test('does not go into a folder that is in use', async () => {
+  test('is not restored into a folder in use', async () => {
     const folder = newFolder();
     const server = serve(['--data-dir', folder, ...anyPort]);
     const client = await sandbox.clientOf(server);
@@ -107,7 +107,7 @@ describe.concurrent('a damaged log', limits, () => {
     return folder;
   }
 
-  test('is refused with the place and the commands that help, and those help', async () => {
+  test('is refused with the position and the repair commands, which work', async () => {
     const folder = await damagedFolder();
     const { code, out, err } = await serve(['--data-dir', folder, ...anyPort]).ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -133,7 +133,7 @@ describe.concurrent('a damaged log', limits, () => {
     expect((await client('put', 'key-10', 'again')).out).toBe('OK\n');
   });
 
-  test('at its end is an append that was never acknowledged: it is cut off and reported', async () => {
+  test('at its end is an append that was never acknowledged: it is truncated and reported', async () => {
     const folder = newFolder();
     const first = serve(['--data-dir', folder, ...anyPort]);
     const client = await sandbox.clientOf(first);
@@ -151,7 +151,7 @@ describe.concurrent('a damaged log', limits, () => {
     expect(second.err).toContain('cut off');
   });
 
-  test('is not touched by commands while a server runs on it', async () => {
+  test('is not changed by commands while a server runs on it', async () => {
     const folder = newFolder();
     const client = await sandbox.clientOf(serve(['--data-dir', folder, ...anyPort]));
     await client('put', 'a', '1');

@@ -20,13 +20,13 @@ function blocks(text: string): string[] {
   return [...text.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
 }
 
-/** Whether the lines stand together in the text, indented all by the same much or not at all. */
+/** Whether the lines occur consecutively in the text, with the same change of indentation for all. */
 function quotes(text: string, block: string): boolean {
   return ['', '  ', '    '].some((indent) => `\n${text}`.includes(`\n${block.replaceAll(/^(?=.)/gm, indent)}`));
 }
 
 describe.each(pages)('the code in %s', (page) => {
-  test('is that of the examples it links to, which CI runs', () => {
+  test('matches the linked examples, which CI runs', () => {
     const examples = linked(page).map(read);
     expect(examples.length).toBeGreaterThan(0);
     expect(blocks(read(page)).length).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ test('every example has a guide that links to it', () => {
   expect(all.filter((name) => !shown.has(`examples/${name}`))).toEqual([]);
 });
 
-test('a line that is not in the example is noticed', () => {
+test('a line that is not in the example is detected', () => {
   expect(blocks('```ts\na();\n\nb();\n```\n')).toEqual(['a();\n\nb();\n']);
   expect(quotes('{\n  a();\n\n  b();\n}\n', 'a();\n\nb();\n')).toBe(true);
   expect(quotes('{\n  a();\n\n  b();\n}\n', 'a();\nb();\n')).toBe(false);

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { main } from '@tenure/cli';
 
-/** How a command ended. */
+/** The result of a command. */
 export interface CommandResult {
   readonly code: number;
   readonly out: string;
@@ -31,7 +31,7 @@ export class RunningCommand {
     });
   }
 
-  /** Resolves once `text` is in the output; rejects when the command ends without it. */
+  /** Resolves when the output contains `text`; rejects when the command ends without it. */
   async output(text: string): Promise<string> {
     let ended = false;
     void this.done.then(() => (ended = true));

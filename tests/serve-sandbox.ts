@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { ServeProcess } from '@tenure/test-support';
 import { type CommandResult, runCommand } from './running-command.ts';
 
-/** Servers and folders that go when the test does. */
+/** Servers and folders that are removed at the end of the test. */
 export class ServeSandbox {
   readonly root = mkdtempSync(join(tmpdir(), 'tenure-serve-'));
   readonly #started: ServeProcess[] = [];
   #count = 0;
 
-  /** A name that nothing has yet. */
+  /** An unused name. */
   newFolder(): string {
     this.#count += 1;
     return join(this.root, `data-${this.#count}`);
@@ -23,7 +23,7 @@ export class ServeSandbox {
     return server;
   }
 
-  /** Runs commands against the first address that the server names, once it is ready. */
+  /** Runs commands against the first address that the server prints, once it is ready. */
   async clientOf(server: ServeProcess): Promise<(...argv: string[]) => Promise<CommandResult>> {
     const [url = ''] = await server.ready();
     return (...argv) => runCommand([...argv, '--endpoints', url]);

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
-import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, stat, watch, writeFile } from 'node:fs/promises';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { ProgramEnd, ServeProcess } from '@tenure/test-support';
 import { afterAll, describe, expect, test } from 'vitest';
 import { StallMeter } from './cluster/stall-meter.ts';
 import { runCommand, RunningCommand } from './running-command.ts';
 import { ServeSandbox } from './serve-sandbox.ts';
 
-/** On a machine that has time for the server. */
+/** On a machine that is not overloaded. */
 const closeLimitMs = 5000;
 const limits = { timeout: 120_000 };
 const anyPort = ['--listen-client-urls', 'http://127.0.0.1:0'];
@@ -21,7 +21,7 @@ const serve = (args: readonly string[], env?: Record<string, string>): ServeProc
 afterAll(() => sandbox.remove());
 
 describe.concurrent('the start', limits, () => {
-  test('says where it serves, with the ports that the system chose, and nothing else', async () => {
+  test('prints its addresses, with the ports that the system chose, and nothing else', async () => {
     const folder = newFolder();
     const server = serve(['--data-dir', folder, '--listen-client-urls', 'http://127.0.0.1:0,http://[::1]:0']);
     const urls = await server.ready();
@@ -38,7 +38,7 @@ describe.concurrent('the start', limits, () => {
     });
   });
 
-  test('takes settings from the environment, and flags before it', async () => {
+  test('reads settings from the environment; flags take precedence', async () => {
     const [fromFlag, fromEnv] = [newFolder(), newFolder()];
     const env = { TENURE_DATA_DIR: fromEnv, TENURE_LISTEN_CLIENT_URLS: 'http://127.0.0.1:0', TENURE_NAME: 'from-env' };
     await serve([], env).ready();
@@ -57,18 +57,18 @@ describe.concurrent('the start', limits, () => {
     expect(await (await fetch(`${url}/readyz`)).text()).toBe('ok\n');
     const metrics = await (await fetch(`${url}/metrics`)).text();
     expect(metrics).toMatch(/^tenure_lease_granted_total 1$/m);
-    expect(metrics).toMatch(/^tenure_leases_live 1$/m);
+    expect(metrics).toMatch(/^tenure_leases_in_memory 1$/m);
     expect(metrics).toMatch(/^tenure_keys 1$/m);
     expect(await (await fetch(`${url}/version`)).json()).toMatchObject({ etcdserver: '3.6.0', etcdcluster: '3.6.0' });
   });
 
-  test('warns about an address that other machines reach', async () => {
+  test('warns about an address that other machines can reach', async () => {
     const server = serve(['--engine', 'memory', '--listen-client-urls', 'http://0.0.0.0:0']);
     await server.ready();
     expect(server.err).toContain('Warning: http://0.0.0.0:0 is open to other machines and there is no authentication');
   });
 
-  test('logs JSON lines on stderr at the level that was asked for', async () => {
+  test('logs JSON lines on stderr at the requested level', async () => {
     const server = serve(['--engine', 'memory', '--log-level', 'debug', ...anyPort]);
     await server.ready();
     const { err } = await server.end();
@@ -90,7 +90,7 @@ describe.concurrent('the start', limits, () => {
     expect(err).toContain(text);
   });
 
-  test('an address in use is refused with what to do about it', async () => {
+  test('an address in use is refused with advice', async () => {
     const [url = ''] = await serve(['--engine', 'memory', ...anyPort]).ready();
     const { code, err } = await serve(['--engine', 'memory', '--listen-client-urls', url]).ended;
     expect(code).toBe(1);
@@ -109,13 +109,13 @@ describe.concurrent('the start', limits, () => {
 });
 
 describe.concurrent('the data folder', limits, () => {
-  test('is made for its owner alone', async () => {
+  test('is created for its owner only', async () => {
     const folder = join(newFolder(), 'deep');
     await serve(['--data-dir', folder, ...anyPort]).ready();
     expect(((await stat(folder)).mode & 0o777).toString(8)).toBe('700');
   });
 
-  test('that others may read is refused with the command that helps', async () => {
+  test('that other users may read is refused with the command that fixes it', async () => {
     const folder = newFolder();
     await mkdir(folder);
     await writeFile(join(folder, 'something'), '');
@@ -125,7 +125,7 @@ describe.concurrent('the data folder', limits, () => {
     expect(err).toContain(`chmod 700 ${folder}`);
   });
 
-  test('takes one process at a time; the second is refused and harms nothing', async () => {
+  test('is used by one process at a time; a second one is refused without harm', async () => {
     const folder = newFolder();
     const first = serve(['--data-dir', folder, ...anyPort]);
     const client = await sandbox.clientOf(first);
@@ -138,7 +138,7 @@ describe.concurrent('the data folder', limits, () => {
     expect((await client('get', 'a')).out).toBe('a\n2\n');
   });
 
-  test('is free at once after kill -9, with all that was acknowledged', async () => {
+  test('is free at once after kill -9, with all acknowledged writes', async () => {
     const folder = newFolder();
     const first = serve(['--data-dir', folder, ...anyPort]);
     const before = await sandbox.clientOf(first);
@@ -150,7 +150,7 @@ describe.concurrent('the data folder', limits, () => {
     expect((await after('lease', 'timetolive', 'a1', '--keys')).out).toMatch(/label\(kept\), attached keys\(\[a\]\)/);
   });
 
-  test('is accepted and left alone by the memory engine', async () => {
+  test('is accepted and not touched by the memory engine', async () => {
     const folder = newFolder();
     const first = serve(['--engine', 'memory', '--data-dir', folder, ...anyPort]);
     await (
@@ -175,13 +175,13 @@ describe.concurrent('the end', limits, () => {
     await keepAlive.output('keepalived');
     const silent = await openSocket(url);
     expect((await endInTime(server, signal)).code).toBe(0);
-    // The client says that the server went, and does not claim that the lease did.
+    // The client reports that the server is gone, and does not claim that the lease is.
     expect((await watch.done).code).toBe(3);
     expect((await keepAlive.done).code).toBe(3);
     silent.destroy();
   });
 
-  test('takes no lease from a client that cannot renew it any more', async () => {
+  test('expires no lease of a client that cannot renew it during the shutdown', async () => {
     const folder = newFolder();
     const server = serve(['--data-dir', folder, ...anyPort]);
     const client = await sandbox.clientOf(server);
@@ -195,7 +195,7 @@ describe.concurrent('the end', limits, () => {
       'content-type': 'application/grpc',
     });
     call.on('error', () => undefined);
-    // The server waits for the end of this call for as long as for any.
+    // The server waits for the end of this call as for any other.
     call.write(Buffer.alloc(3));
     await client('lease', 'grant', '3', '--id', 'a1');
     const beganMs = performance.now();
@@ -213,17 +213,25 @@ describe.concurrent('the end', limits, () => {
     await server.ready();
     const ended = server.end('SIGTERM');
     void server.end('SIGTERM');
-    // The second may come when the process is about to be gone, and has no ear for signals any more.
+    // The second signal may arrive when the process is about to exit and no longer handles signals.
     const { code, signal } = await ended;
     expect(signal === 'SIGTERM' || code !== null).toBe(true);
   });
 
   test('a signal before it is ready ends it too', async () => {
-    const server = serve(['--data-dir', newFolder(), ...anyPort]);
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    const folder = newFolder();
+    // The server creates its folder first. It then still has to open the log and its ports.
+    const starts = created(folder);
+    const server = serve(['--data-dir', folder, ...anyPort]);
+    await starts;
     await endInTime(server, 'SIGTERM');
   });
 });
+
+/** Watches from the call on; resolves when the path exists. */
+async function created(path: string): Promise<void> {
+  for await (const { filename } of watch(dirname(path))) if (filename === basename(path)) return;
+}
 
 async function endInTime(server: ServeProcess, signal: NodeJS.Signals): Promise<ProgramEnd> {
   const stalls = new StallMeter(() => [server.pid]);
@@ -236,7 +244,7 @@ async function endInTime(server: ServeProcess, signal: NodeJS.Signals): Promise<
   return end;
 }
 
-/** A connection that never says a word. */
+/** A connection that never sends anything. */
 function openSocket(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -5,14 +5,14 @@ import { stalls } from './robustness/stalls.ts';
 const ttlsMs = { commit: [1_000], ci: [1_000], soak: [1_000, 2_000] }[inject('effort')];
 const limits = { timeout: 900_000 };
 
-// They wait most of the time, each for a server of its own.
+// The tests mostly wait, each for a server of its own.
 for (const kind of Object.keys(stalls) as (keyof typeof stalls)[]) {
   describe.concurrent(`a server that is ${kind}`, limits, () => {
-    test.each(ttlsMs)('ends no lease of %i ms that is renewed in time', async (ttlMs) => {
+    test.each(ttlsMs)('expires no lease of %i ms that is renewed in time', async (ttlMs) => {
       await checkRenewedThroughStall(kind, ttlMs);
     });
 
-    test('adds its length to a lease that nobody renews, and no more', async () => {
+    test('extends an unrenewed lease by the length of the stall, and no more', async () => {
       await checkAbandonedThroughStall(kind, 2_000);
     });
   });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkAny } from './tidy/any-rule.ts';
 import { checkBannedWords } from './tidy/banned-words-rule.ts';
+import { checkRetiredWords } from './tidy/retired-words-rule.ts';
 import { checkCircles } from './tidy/circle-rule.ts';
 import { checkCorePurity } from './tidy/core-purity-rule.ts';
 import { checkHandedTime } from './tidy/handed-time-rule.ts';
@@ -17,6 +18,7 @@ import { parseSource } from './tidy/parsed-source.ts';
 import { repositoryFiles, repositoryRoot } from './tidy/repository.ts';
 import type { Violation } from './tidy/repository.ts';
 import { checkSizes } from './tidy/size-rule.ts';
+import { checkTestImports } from './tidy/test-import-rule.ts';
 
 /** STYLE.md says what these rules are for; `tests/tidy/rules.test.ts` shows that each of them can fail. */
 describe('the repository', () => {
@@ -33,10 +35,14 @@ describe('the repository', () => {
     }
   });
 
-  test('imports only downward, and never in a circle', () => {
+  test('imports only downward, and never in a cycle', () => {
     expectNone(sources.flatMap(checkDependencies));
     expectNone(sources.flatMap(checkFolders));
     expectNone(checkCircles(sources));
+  });
+
+  test('lets tests assert in one way, and import packages by name', () => {
+    expectNone(sources.flatMap(checkTestImports));
   });
 
   test('keeps clocks, randomness and I/O out of the core', () => {
@@ -51,12 +57,13 @@ describe('the repository', () => {
     expectNone(sources.flatMap(checkSizes));
   });
 
-  test('names files after what they hold', () => {
+  test('names files after their content', () => {
     expectNone(sources.flatMap((source) => checkNames(source, paths)));
   });
 
   test('holds none of the banned words', () => {
     expectNone(files.flatMap(checkBannedWords));
+    expectNone(files.flatMap(checkRetiredWords));
     expectNone(sources.flatMap(checkAny));
   });
 
@@ -71,16 +78,16 @@ describe('the repository', () => {
     expectNone(checkPackages(manifests, sources, documentation));
   });
 
-  test('has a lockfile that npm ci takes on every system', () => {
+  test('has a lockfile that npm ci accepts on every system', () => {
     const lockfile = 'package-lock.json';
     expectNone(checkLockfile(lockfile, readFileSync(join(repositoryRoot, lockfile), 'utf8')));
   });
 
-  test('exports nothing that nobody imports', async () => {
+  test('exports only what is imported elsewhere', async () => {
     expectNone(await findDeadExports(repositoryRoot));
   });
 
-  test('has the documents that a newcomer looks for', () => {
+  test('has the documents that a new contributor needs', () => {
     for (const name of ['README', 'ARCHITECTURE', 'STYLE', 'CONTRIBUTING', 'CHANGELOG', 'docs/README']) {
       expect(existsSync(join(repositoryRoot, `${name}.md`)), `${name}.md`).toBe(true);
     }

@@ -10,7 +10,7 @@ const isSoak = inject('effort') === 'soak';
 const mebibyte = 1024 * 1024;
 const valueBytes = 1_400_000;
 const keys = 20;
-/** The bound of all replies, and what a process needs besides: garbage that has not been collected, buffers. */
+/** The limit of all replies, plus the rest of a process's memory: uncollected garbage, buffers. */
 const maxGrowthMiB = 512 + 300;
 const sampleMs = 20;
 
@@ -32,7 +32,9 @@ interface Unread {
   readonly body?: Buffer;
 }
 
-/** Makes requests on connections whose windows are zero; gives how much the memory of the server grew at most. */
+/**
+ * Makes requests on connections with a flow-control window of zero; returns the largest growth of the server's memory.
+ */
 async function askAndNeverRead({ connections, requests, headers, body }: Unread, minReplies: number): Promise<number> {
   let replies = 0;
   const sessions = Array.from({ length: connections }, () => {
@@ -53,7 +55,7 @@ async function askAndNeverRead({ connections, requests, headers, body }: Unread,
     await delay(sampleMs);
   };
   while (replies < minReplies) await sample();
-  // Others are served, in many turns of the server's event loop.
+  // Other clients are served over many turns of the server's event loop.
   for (let put = 0; put < 50; put += 1) {
     await server.kv.put({ key: Buffer.from('other'), value: Buffer.from(String(put)) });
     await sample();
@@ -63,8 +65,8 @@ async function askAndNeverRead({ connections, requests, headers, body }: Unread,
   return peak - before;
 }
 
-describe('replies that nobody reads', { timeout: 180_000 }, () => {
-  test('of ranges over everything take no more memory than they may', async () => {
+describe('unread replies', { timeout: 180_000 }, () => {
+  test('of full ranges stay within the limit of memory', async () => {
     const value = Buffer.alloc(valueBytes, 'v');
     for (let key = 0; key < keys; key += 1) await server.kv.put({ key: Buffer.from(`large/${key}`), value });
     const range = { key: 'large/', rangeEnd: 'large0', limit: 0, revision: 0, sortOrder: 0, sortTarget: 0 };
@@ -78,7 +80,7 @@ describe('replies that nobody reads', { timeout: 180_000 }, () => {
       te: 'trailers',
     };
     const unread = { connections: isSoak ? 60 : 30, requests: 10, headers, body: framed(request) };
-    // So many fit into what all replies may take.
+    // The number of requests whose replies fit into the limit.
     expect(await askAndNeverRead(unread, 15)).toBeLessThan(maxGrowthMiB);
   });
 });

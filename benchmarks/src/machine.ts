@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { postgresVersion } from '@tenure/test-support';
 
-/** What a reader needs to know of the machine to judge a number. */
+/** The facts about the machine that are needed to judge a number. */
 export interface Machine {
   readonly date: string;
   readonly processor: string;
@@ -14,7 +14,7 @@ export interface Machine {
   readonly h2load: string;
   /** Where a cluster was measured. */
   readonly postgres?: string;
-  /** Processes that wanted a processor in the minute before the run: of others, whose work disturbs the numbers. */
+  /** Other processes that wanted a processor in the minute before the run: their work distorts the numbers. */
   readonly loadBefore?: number;
 }
 

@@ -21,7 +21,7 @@ const options = {
   quick: { type: 'boolean', default: false },
 } as const;
 
-/** Everything is bounded, and yet a server may hang: no single measurement may take longer than this. */
+/** Every step has a timeout, and yet a server may hang: no single measurement may take longer than this. */
 const measurementTimeoutMs = 15 * 60_000;
 
 interface Settings {
@@ -34,7 +34,7 @@ interface Settings {
 interface Suite<Measured> {
   readonly scenarios: readonly Scenario<Measured>[];
   readonly contenders: readonly Contender<Measured>[];
-  /** Measured beside them in scenarios that ask for it. */
+  /** Measured in addition in some scenarios. */
   readonly emptyHandler?: Contender<Measured>;
   readonly withPostgres: boolean;
 }
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
   );
   const results = [...single.results, ...several.results];
   console.log(`\n${tables(results)}`);
-  // A quick run and a run of one server alone prove that the benchmarks work; they are no results to keep.
+  // A quick run, or a run of one server alone, only shows that the benchmarks work; its results are not stored.
   const isComparison = ['etcd', 'tenure'].every((name) => settings.servers.includes(name));
   if (!settings.quick && isComparison && results.length > 0) writeReport(results);
   return single.failures + several.failures === 0 ? 0 : 1;
@@ -90,7 +90,7 @@ function isChosen(name: string, { only }: Settings): boolean {
   return only.some((part) => name.includes(part));
 }
 
-/** Measures those of the scenarios that are asked for; one that fails does not keep the others from being measured. */
+/** Runs the selected scenarios; a failure of one does not stop the others. */
 async function measureSuite<Measured extends Closable>(suite: Suite<Measured>, settings: Settings): Promise<Outcome> {
   const asked = suite.contenders.filter(({ name }) => settings.servers.includes(name.toLowerCase()));
   const results: Result[] = [];
@@ -112,7 +112,7 @@ async function measureSuite<Measured extends Closable>(suite: Suite<Measured>, s
   return { results, failures };
 }
 
-/** Rounds go A B A B, each on fresh servers, so that a slow minute of the machine hits both. */
+/** Rounds alternate A B A B, each on new servers, so that a slow minute of the machine affects both. */
 async function measureAll<Measured extends Closable>(
   scenario: Scenario<Measured>,
   contenders: readonly Contender<Measured>[],

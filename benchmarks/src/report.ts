@@ -10,7 +10,7 @@ const readmeFile = fileURLToPath(new URL('../README.md', import.meta.url));
 const startMark = '<!-- results: written by npm run bench -->';
 const endMark = '<!-- end of results -->';
 
-/** Keeps the results of this run beside those of other scenarios from before, and writes the table anew. */
+/** Stores the results of this run together with earlier ones of other scenarios, and regenerates the table. */
 export function writeReport(results: readonly Result[]): void {
   const before = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, 'utf8')) as Result[]) : [];
   const newest = new Map([...before, ...results].map((result) => [result.name, result]));
@@ -23,7 +23,7 @@ export function writeReport(results: readonly Result[]): void {
   writeFileSync(readmeFile, `${readme.slice(0, start)}${startMark}\n\n${tables(kept)}\n${readme.slice(end)}`);
 }
 
-/** The tables in markdown, one server and then three, each with its machines and the other numbers that it gave. */
+/** The tables in markdown, one server and then three, each with its machine and its other numbers. */
 export function tables(results: readonly Result[]): string {
   const isOfCluster = ({ name }: Result) => clusterScenarios.some((scenario) => scenario.name === name);
   const single = results.filter((result) => !isOfCluster(result));

@@ -2,7 +2,7 @@ import { median } from './load/percentile.ts';
 import type { Machine } from './machine.ts';
 import type { Sample, Scenario, Target } from './scenario.ts';
 
-/** What one scenario gave, as it is kept in results.json; NaN is kept as null. */
+/** The results of one scenario, as stored in results.json; NaN is stored as null. */
 export interface Result {
   readonly name: string;
   readonly work: string;

@@ -69,7 +69,7 @@ const cases: Case[] = [
     },
   },
   {
-    name: 'raises nothing of no type',
+    name: 'raises no alarm without a type',
     since: '3.6',
     run: async (t) => {
       expect(await ask(t, Action.ACTIVATE, { memberID: 77n, alarm: AlarmType.NONE })).toEqual([]);
@@ -78,7 +78,7 @@ const cases: Case[] = [
   },
   {
     name: 'refuses an alarm of a type that it does not know',
-    tenureOnly: 'etcd keeps and lists it; servers of an earlier version on the same log would take it for CORRUPT',
+    tenureOnly: 'etcd keeps and lists it; servers of an earlier version on the same log would read it as CORRUPT',
     run: async (t) => {
       const refusal = await refusalOf(ask(t, Action.ACTIVATE, { memberID: 77n, alarm: unknownType }));
       expect(refusal.code).toBe(Code.invalidArgument);
@@ -86,7 +86,7 @@ const cases: Case[] = [
     },
   },
   {
-    name: 'refuses to do to an alarm what it does not know',
+    name: 'refuses an unknown alarm action',
     tenureOnly: 'etcd ends, and ends again whenever it reads its log',
     run: async (t) => {
       const alarm = { memberID: 77n, alarm: AlarmType.NOSPACE };

@@ -1,4 +1,4 @@
-/** Keys and values are bytes; cases write them as text, one character a byte. */
+/** Keys and values are bytes; cases write them as text, one character per byte. */
 export function bytes(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(text, 'latin1'));
 }

@@ -21,7 +21,7 @@ const putMessage = (t: CaseContext, name: string, value: string): Uint8Array =>
 
 const compression: Case[] = [
   {
-    name: 'takes requests that are compressed with gzip',
+    name: 'accepts requests compressed with gzip',
     tenureOnly: 'etcd has no gzip',
     run: async (t) => {
       const client = new GrpcClient(t.server.address, { 'grpc.default_compression_algorithm': gzip });
@@ -46,7 +46,7 @@ const compression: Case[] = [
     },
   },
   {
-    name: 'does not inflate a message beyond what it would receive',
+    name: 'does not inflate a message beyond the receive limit',
     tenureOnly: 'etcd has no gzip',
     run: async (t) => {
       const bomb = gzipSync(putMessage(t, 'a', 'v'.repeat(16 * 1024 * 1024)));
@@ -63,7 +63,7 @@ const compression: Case[] = [
 
 const deadlines: Case[] = [
   {
-    name: 'ends a stream itself when the deadline of the call has passed',
+    name: 'ends a stream when the deadline of the call has passed',
     since: '3.6',
     run: async (t) => {
       for (const path of ['/etcdserverpb.Watch/Watch', '/etcdserverpb.Lease/LeaseKeepAlive']) {
@@ -75,7 +75,7 @@ const deadlines: Case[] = [
     },
   },
   {
-    name: 'takes a call whose deadline is far away',
+    name: 'accepts a call with a distant deadline',
     run: async (t) => {
       for (const timeout of ['99999999H', '10S', '90000m', '1M']) {
         const { trailers, body } = await http2Call(t.server.address, put, {
@@ -90,7 +90,7 @@ const deadlines: Case[] = [
     },
   },
   {
-    name: 'lets the client give up a call',
+    name: 'accepts the cancellation of a call',
     run: async (t) => {
       const { code } = await refusalOf(t.kv.range({ key: t.key('a') }, { deadlineMs: -1 }));
       expect(code).toBe(Code.deadlineExceeded);
@@ -113,7 +113,7 @@ const answers: Case[] = [
     },
   },
   {
-    name: 'escapes what a status text may not hold',
+    name: 'escapes the bytes that a status text may not contain',
     run: async (t) => {
       const { trailers, headers } = await http2Call(t.server.address, '/no.such.Sérvice/Method'.normalize(), {
         halfClose: true,
@@ -127,7 +127,7 @@ const answers: Case[] = [
     name: 'refuses a unary call without a message',
     run: async (t) => {
       const { trailers, headers } = await http2Call(t.server.address, put, { halfClose: true });
-      // Which code is left open: gRPC's own implementations differ.
+      // The code is not checked: gRPC's own implementations differ.
       expect(Number(trailers['grpc-status'] ?? headers['grpc-status'])).toBeGreaterThan(0);
     },
   },
@@ -142,7 +142,7 @@ const cardinality = 'cardinality violation: received multiple request messages f
 
 const messages: Case[] = [
   {
-    name: 'takes the first message of a unary call, whatever comes behind it',
+    name: 'reads the first message of a unary call, and ignores any data after it',
     since: '3.6',
     run: async (t) => {
       const first = framed(putMessage(t, 'a', '1'));
@@ -156,7 +156,7 @@ const messages: Case[] = [
     },
   },
   {
-    name: 'refuses two messages where it answers with a stream',
+    name: 'refuses two messages for a server-streaming call',
     since: '3.6',
     run: async (t) => {
       const body = Buffer.concat([framed(new Uint8Array()), framed(new Uint8Array())]);
@@ -167,7 +167,7 @@ const messages: Case[] = [
     },
   },
   {
-    name: 'says that a unary call without a message, or with a part of one, has ended too early',
+    name: 'reports that a unary call without a complete message has ended too early',
     since: '3.6',
     run: async (t) => {
       const whole = framed(putMessage(t, 'a', '1'));
@@ -187,7 +187,7 @@ const messages: Case[] = [
 
 const metadata: Case[] = [
   {
-    name: 'refuses binary metadata that is not base64, and says where',
+    name: 'refuses binary metadata that is not base64, and names the offset',
     since: '3.6',
     run: async (t) => {
       const bad: readonly (readonly [string, number])[] = [
@@ -221,7 +221,7 @@ const metadata: Case[] = [
     },
   },
   {
-    name: 'takes binary metadata in base64, padded or not, once and twice',
+    name: 'accepts binary metadata in base64, padded or not, once and twice',
     run: async (t) => {
       const body = framed(putMessage(t, 'a', '1'));
       for (const value of ['', 'YQ', 'YQ==', 'YWI', 'YWI=', 'YWJj', 'YR', ['YQ', 'YWI='], ['YQ==', 'YQ==']]) {

@@ -11,7 +11,7 @@ const ampleTtlSeconds = 600n;
 const pollIntervalMs = 20;
 const pollPatienceMs = 30_000;
 
-/** What one case works with: a connection, and a part of the key space that no other case touches. */
+/** The context of one case: a connection, and a part of the key space that no other case uses. */
 export class CaseContext {
   readonly server: RunningServer;
   readonly client: GrpcClient;
@@ -92,16 +92,16 @@ export class CaseContext {
     return ID;
   }
 
-  /** The lease's time to live; -1 when it is gone. */
+  /** The lease's time to live; -1 when it does not exist. */
   async ttlOf(id: bigint): Promise<bigint> {
     return (await this.lease.leaseTimeToLive({ ID: id })).TTL;
   }
 
-  /** Asks the server again and again until the condition holds; throws when it does not in time. */
+  /** Polls the server until the condition holds; throws when it does not in time. */
   async until(what: string, condition: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + pollPatienceMs;
     while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`waited ${pollPatienceMs} ms in vain until ${what}`);
+      if (performance.now() > deadline) throw new Error(`waited ${pollPatienceMs} ms without success until ${what}`);
       await delay(pollIntervalMs);
     }
   }
@@ -128,14 +128,14 @@ export class CaseContext {
     this.client.close();
   }
 
-  /** A lease that this case has left would end, at a revision of its own, while the next case compares revisions. */
+  /** A lease left by this case would expire, at a separate revision, while the next case compares revisions. */
   async #revokeWhatIsLeft(): Promise<void> {
     const { leases } = await this.lease.leaseLeases({}).catch(() => ({ leases: [] }));
     await Promise.all(leases.map(({ ID }) => this.lease.leaseRevoke({ ID }).catch(() => undefined)));
   }
 }
 
-/** The store's revision as a reply names it. */
+/** The store's revision in a reply. */
 export function revisionOf(reply: { header?: etcdserverpb.ResponseHeader | undefined }): bigint {
   if (reply.header === undefined) throw new Error('the reply has no header');
   return reply.header.revision;

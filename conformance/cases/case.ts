@@ -1,20 +1,20 @@
 import type { ServerOptions } from '../servers/server-options.ts';
 import type { CaseContext } from './case-context.ts';
 
-/** One promise of the API, with the expectation that etcd has confirmed (or that its mark explains). */
+/** One rule of the API, with an expectation that etcd has confirmed (or that its mark explains). */
 export interface Case {
   readonly name: string;
-  /** The first etcd version that behaves so, where it is not 3.4: an older one does not run the case. */
+  /** The first etcd version with this behaviour, if not 3.4: older ones do not run the case. */
   readonly since?: '3.5' | '3.6';
-  /** Why etcd does not run the case: an extension of ours, or a rule that is stricter than etcd's. */
+  /** Why etcd does not run the case: an extension of Tenure, or a rule that is stricter than etcd's. */
   readonly tenureOnly?: string;
   readonly timeoutMs?: number;
   run(t: CaseContext): Promise<void>;
 }
 
 /**
- * Cases about one thing. Those of a group that asks for options share a server, all others share a few; no two run on
- * one at the same time.
+ * Cases about one subject. The cases of a group with options share a server, all others share a few; no two run on one
+ * at the same time.
  */
 export interface CaseGroup {
   readonly name: string;

@@ -13,7 +13,7 @@ function healthReply(status: healthpb.HealthCheckResponse_ServingStatus): Buffer
   return framed(toBinary(healthpb.HealthCheckResponseSchema, create(healthpb.HealthCheckResponseSchema, { status })));
 }
 
-/** What is sent to a watcher until its time is up. */
+/** The messages sent to a watcher until its timeout. */
 async function firstHealth(t: CaseContext, service: string): Promise<Buffer> {
   const request = create(healthpb.HealthCheckRequestSchema, { service });
   const { body } = await http2Call(t.server.address, '/grpc.health.v1.Health/Watch', {
@@ -59,13 +59,13 @@ export const cluster: CaseGroup = {
       },
     },
     {
-      name: 'says at once that it serves, to who watches its health',
+      name: 'sends SERVING at once to a health watch',
       run: async (t) => {
         expect(await firstHealth(t, '')).toEqual(healthReply(Serving.SERVING));
       },
     },
     {
-      name: 'knows no service, to who watches its health',
+      name: 'sends SERVICE_UNKNOWN to a health watch of an unknown service',
       run: async (t) => {
         for (const service of ['no.such.Service', 'etcdserverpb.KV']) {
           expect(await firstHealth(t, service)).toEqual(healthReply(Serving.SERVICE_UNKNOWN));

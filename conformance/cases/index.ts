@@ -30,7 +30,7 @@ import { watchStart } from './watch-start.ts';
 import { wireFaults } from './wire-faults.ts';
 import { wire } from './wire.ts';
 
-/** All cases, in the order in which they begin: those first that wait longest. */
+/** All cases, in the order in which they start: those with the longest waits first. */
 export const caseGroups: readonly CaseGroup[] = [
   leaseExpiry,
   kvRange,

@@ -8,7 +8,7 @@ export const kvCompact: CaseGroup = {
   name: 'KV.Compact',
   cases: [
     {
-      name: 'keeps the current state and what follows the compacted revision',
+      name: 'keeps the current state and the later revisions',
       run: async (t) => {
         for (const value of ['1', '2', '3']) await t.put('a', value);
         const compacted = await t.put('b', '1');
@@ -93,7 +93,7 @@ export const kvCompact: CaseGroup = {
       },
     },
     {
-      name: 'begins the versions anew when a key is put again after its deletion was compacted',
+      name: 'restarts the versions when a key is put again after its deletion was compacted',
       run: async (t) => {
         await t.put('a', '1');
         const deleted = await t.delete('a');
@@ -126,9 +126,8 @@ export const kvCompact: CaseGroup = {
 };
 
 /**
- * What is compacted below the first revision. etcd begins with -1 as what was compacted last: so 0 may be compacted
- * once, nothing below it ever, and a range of a transaction, which takes a negative revision for an older one, may
- * name -1 until then.
+ * Compaction below the first revision. etcd begins with a compact revision of -1: so 0 may be compacted once, nothing
+ * below it ever, and a range of a transaction, for which a negative revision is in the past, may name -1 until then.
  */
 export const kvCompactFromTheStart: CaseGroup = {
   name: 'KV.Compact, of a store that was never compacted',
@@ -152,7 +151,7 @@ export const kvCompactFromTheStart: CaseGroup = {
       },
     },
     {
-      name: 'compacts revision 0 once, which takes nothing away',
+      name: 'compacts revision 0 once, without removing anything',
       run: async (t) => {
         const revision = await t.put('a', '1');
         const reply = await t.kv.compact({ revision: 0n });

@@ -18,7 +18,7 @@ export const kvDelete: CaseGroup = {
       },
     },
     {
-      name: 'takes no revision when there is nothing to delete',
+      name: 'creates no revision when there is nothing to delete',
       run: async (t) => {
         const revision = await t.put('a', '1');
         for (const range of [{ key: t.key('missing') }, t.all('none'), { key: t.key('b'), rangeEnd: t.key('a') }]) {
@@ -30,7 +30,7 @@ export const kvDelete: CaseGroup = {
       },
     },
     {
-      name: 'deletes a range at one revision and answers what it held, in key order',
+      name: 'deletes a range at one revision and returns its keys, in key order',
       run: async (t) => {
         for (const name of ['c', 'a', 'd', 'b']) await t.put(name, name.toUpperCase());
         const before = await t.revision();
@@ -51,7 +51,7 @@ export const kvDelete: CaseGroup = {
       },
     },
     {
-      name: 'takes the deleted key from its lease',
+      name: 'detaches the deleted key from its lease',
       run: async (t) => {
         const lease = await t.grant();
         await t.put('a', '1', lease);

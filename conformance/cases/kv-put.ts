@@ -19,7 +19,7 @@ const plain: Case[] = [
     },
   },
   {
-    name: 'counts the versions of a key, and begins anew after its deletion',
+    name: 'counts the versions of a key, and restarts after its deletion',
     run: async (t) => {
       const created = await t.put('a', '1');
       const modified = await t.put('a', '1');
@@ -79,7 +79,7 @@ const ignoreValue: Case[] = [
     },
   },
   {
-    name: 'takes the key from its lease with ignore_value and no lease',
+    name: 'detaches the key from its lease with ignore_value and no lease',
     run: async (t) => {
       const lease = await t.grant();
       await t.put('a', 'kept', lease);

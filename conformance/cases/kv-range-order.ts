@@ -7,7 +7,7 @@ import { refused } from './refused.ts';
 
 const { RangeRequest_SortOrder: Order, RangeRequest_SortTarget: Target } = etcdserverpb;
 
-/** Four keys in an order of its own for each sort target. Returns the revision before the first. */
+/** Four keys in a different order for each sort target. Returns the revision before the first. */
 async function seed(t: CaseContext): Promise<bigint> {
   const before = await t.revision();
   for (const [name, value] of [

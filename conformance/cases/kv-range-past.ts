@@ -77,7 +77,7 @@ export const kvRangePast: CaseGroup = {
       },
     },
     {
-      name: "tells the states inside one transaction's revision by its end",
+      name: "shows the state at the end of a transaction's revision",
       run: async (t) => {
         const revision = await t.put('a', '1');
         const put = (value: string) =>

@@ -46,7 +46,7 @@ const singleKey: Case[] = [
     },
   },
   {
-    name: 'serves a serializable read of what was written before',
+    name: 'serves a serializable read of an earlier write',
     run: async (t) => {
       await t.put('a', '1');
       const reply = await t.kv.range({ key: t.key('a'), serializable: true });
@@ -75,7 +75,7 @@ const singleKey: Case[] = [
 
 const rangeForms: Case[] = [
   {
-    name: 'takes a range with its start and without its end',
+    name: 'reads a range with its start and without its end',
     run: async (t) => {
       await seed(t);
       const reply = await t.kv.range({ key: t.key('b'), rangeEnd: t.key('d') });
@@ -84,7 +84,7 @@ const rangeForms: Case[] = [
     },
   },
   {
-    name: 'takes a range whose ends are not keys',
+    name: 'accepts a range whose ends are not keys',
     run: async (t) => {
       await seed(t);
       const reply = await t.kv.range({ key: t.key('aa'), rangeEnd: t.key('cc') });
@@ -102,7 +102,7 @@ const rangeForms: Case[] = [
     },
   },
   {
-    name: 'takes a range end of one zero byte as no end',
+    name: 'treats a range end of one zero byte as no end',
     run: async (t) => {
       await seed(t);
       const reply = await t.kv.range({ key: t.key('c'), rangeEnd: bytes('\0'), limit: 2n });
@@ -110,7 +110,7 @@ const rangeForms: Case[] = [
     },
   },
   {
-    name: 'takes a key and an end of one zero byte each as the whole key space',
+    name: 'treats a key and an end of one zero byte each as the whole key space',
     run: async (t) => {
       await seed(t);
       const whole = { key: bytes('\0'), rangeEnd: bytes('\0') };
@@ -167,7 +167,7 @@ const reductions: Case[] = [
     },
   },
   {
-    name: 'answers the number alone with count_only, whatever the limit',
+    name: 'returns only the number with count_only, for any limit',
     run: async (t) => {
       await seed(t);
       for (const limit of [0n, 2n, 9n]) {
@@ -185,7 +185,7 @@ const reductions: Case[] = [
     },
   },
   {
-    name: 'stops at the limit and says that there is more, with the whole count',
+    name: 'stops at the limit and reports more, with the total count',
     run: async (t) => {
       await seed(t);
       const expected: [bigint, number, boolean][] = [
@@ -202,7 +202,7 @@ const reductions: Case[] = [
     },
   },
   {
-    name: 'takes a limit of zero or less as none',
+    name: 'treats a limit of zero or less as none',
     run: async (t) => {
       await seed(t);
       for (const limit of [0n, -1n, -(2n ** 63n)]) {
@@ -213,7 +213,7 @@ const reductions: Case[] = [
     },
   },
   {
-    name: 'takes the largest limit',
+    name: 'accepts the largest limit',
     run: async (t) => {
       await seed(t);
       const reply = await t.kv.range({ ...t.all(), limit: 2n ** 63n - 1n });

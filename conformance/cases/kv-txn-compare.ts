@@ -79,7 +79,7 @@ const targets: Case[] = [
     },
   },
   {
-    name: 'takes a missing value to compare with as zero, and as the empty value',
+    name: 'treats a missing operand as zero, or as the empty value',
     run: async (t) => {
       const lease = await t.grant();
       await t.put('a', '1', lease);
@@ -93,7 +93,7 @@ const targets: Case[] = [
     },
   },
   {
-    name: 'takes a value of another kind than the target as missing',
+    name: 'treats an operand of another kind than the target as missing',
     run: async (t) => {
       await t.put('a', '1');
       const mismatched: CompareInit = {
@@ -180,7 +180,7 @@ const ranges: Case[] = [
     },
   },
   {
-    name: 'takes a range end of one zero byte as no end',
+    name: 'treats a range end of one zero byte as no end',
     run: async (t) => {
       await t.put('a', '1');
       const range = { key: t.key('a'), rangeEnd: bytes('\0') };

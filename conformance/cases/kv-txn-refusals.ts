@@ -15,7 +15,7 @@ const remove = (t: CaseContext, name: string, end?: string): Op =>
 async function expectRefused(t: CaseContext, success: Op[], refusal: CallStatus): Promise<void> {
   const before = await t.revision();
   expect(await refusalOf(t.kv.txn({ success }))).toEqual(refusal);
-  // A branch that is not taken is judged like the one that is.
+  // The branch that is not taken is checked like the one that is.
   expect(await refusalOf(t.kv.txn({ failure: success }))).toEqual(refusal);
   expect(await t.revision()).toBe(before);
 }
@@ -35,8 +35,8 @@ const duplicates: Case[] = [
     },
   },
   {
-    // etcd compares a put with the delete's two keys as they are written, and no key lies between "b" and "\0".
-    name: 'takes puts beside a delete without end: the later operation has the last word',
+    // etcd compares a put with the literal keys of the delete, and no key is between "b" and "\0".
+    name: 'accepts puts beside a delete without an end: the later operation takes effect',
     run: async (t) => {
       const toTheEnd = op.delete({ key: t.key('b'), rangeEnd: bytes('\0') });
       for (const name of ['b', 'c']) await t.put(name, 'old');
@@ -54,7 +54,7 @@ const duplicates: Case[] = [
     },
   },
   {
-    name: "takes a put beside the ends of a delete's range",
+    name: "accepts a put beside the ends of a delete's range",
     run: async (t) => {
       for (const name of ['a', 'b', 'c']) await t.put(name, 'old');
       await t.kv.txn({ success: [put(t, 'c'), remove(t, 'a', 'c'), put(t, 'Z')] });
@@ -62,7 +62,7 @@ const duplicates: Case[] = [
     },
   },
   {
-    name: 'takes deletes that overlap',
+    name: 'accepts overlapping deletes',
     run: async (t) => {
       for (const name of ['a', 'b', 'c']) await t.put(name);
       const { responses } = await t.kv.txn({ success: [remove(t, 'a', 'c'), remove(t, 'b'), remove(t, 'a', 'd')] });
@@ -73,7 +73,7 @@ const duplicates: Case[] = [
     },
   },
   {
-    name: 'takes one key in both branches',
+    name: 'accepts one key in both branches',
     run: async (t) => {
       const { succeeded } = await t.kv.txn({ success: [put(t, 'a')], failure: [put(t, 'a')] });
       expect(succeeded).toBe(true);
@@ -83,7 +83,7 @@ const duplicates: Case[] = [
     },
   },
   {
-    name: 'refuses one key in a transaction and in one nested in it, on whichever branch',
+    name: 'refuses one key in a transaction and in one nested in it, on either branch',
     run: async (t) => {
       await expectRefused(t, [put(t, 'a'), op.txn({ success: [put(t, 'a')] })], refused.duplicateKey);
       await expectRefused(t, [op.txn({ failure: [put(t, 'a')] }), put(t, 'a')], refused.duplicateKey);
@@ -102,7 +102,7 @@ const duplicates: Case[] = [
     },
   },
   {
-    name: 'takes a nested delete after a nested put of the key',
+    name: 'accepts a nested delete after a nested put of the key',
     run: async (t) => {
       const success = [op.txn({ success: [put(t, 'a')] }), op.txn({ success: [remove(t, 'a')] })];
       const before = await t.revision();
@@ -114,7 +114,7 @@ const duplicates: Case[] = [
 
 const limits: Case[] = [
   {
-    name: 'takes 128 compares and 128 operations in each branch, and no more',
+    name: 'accepts 128 compares and 128 operations in each branch, and no more',
     run: async (t) => {
       const many = (length: number, each: (index: number) => Op): Op[] => Array.from({ length }, (_, i) => each(i));
       const range = op.range({ key: t.key('a') });
@@ -130,11 +130,11 @@ const limits: Case[] = [
     },
   },
   {
-    name: "gives a nested transaction what its parent's largest part leaves",
+    name: "gives a nested transaction the ops left by its parent's largest part",
     run: async (t) => {
       const ranges = (length: number): Op[] => Array.from({ length }, () => op.range({ key: t.key('a') }));
       const nested = (length: number): Op => op.txn({ success: ranges(length) });
-      // One operation is the nested transaction itself.
+      // The nested transaction itself is one operation.
       await t.kv.txn({ success: [nested(maxTxnOps - 1)] });
       await expectRefused(t, [nested(maxTxnOps)], refused.tooManyOps);
       await t.kv.txn({ success: [...ranges(99), nested(28)] });
@@ -221,7 +221,7 @@ const invalidParts: Case[] = [
     },
   },
   {
-    name: 'names the fault that comes first',
+    name: 'reports the first fault',
     since: '3.6',
     run: async (t) => {
       const future = op.range({ key: t.key('a'), revision: 2n ** 62n });

@@ -89,7 +89,7 @@ const revisions: Case[] = [
     },
   },
   {
-    name: 'takes no revision when it writes nothing',
+    name: 'creates no revision when it writes nothing',
     run: async (t) => {
       const before = await t.put('a');
       const reply = await t.kv.txn({ success: [op.range(t.all()), op.delete({ key: t.key('missing') })] });
@@ -118,7 +118,7 @@ const revisions: Case[] = [
     },
   },
   {
-    name: 'shows its own writes as of the revision to come',
+    name: 'shows its own writes at its own revision',
     run: async (t) => {
       const before = await t.put('a', '0');
       const { responses } = await t.kv.txn({ success: [put(t, 'a', '1'), op.range({ key: t.key('a') })] });

@@ -6,7 +6,7 @@ import { refused } from './refused.ts';
 
 /** The client's clock and the server's may round differently. */
 const clockSlackMs = 5;
-/** What is to be done before such a lease ends is done well before, also on a machine that is slow. */
+/** Actions before the end of such a lease happen well before, also on a slow machine. */
 const shortSeconds = 2n;
 const shortMs = 2000;
 const attempts = 5;
@@ -20,8 +20,8 @@ interface Renewed {
 }
 
 /**
- * A lease that was renewed all the time for `forMs`. One may be lost only if a TTL had passed between the sending of a
- * renewal and the answer to the next: then this process was held up, and tries again with another one.
+ * A lease that was renewed continuously for `forMs`. It may expire only if a TTL had passed between sending a renewal
+ * and the reply to the next: then this process was delayed, and retries with another one.
  */
 async function renewedLease(
   t: CaseContext,
@@ -49,8 +49,8 @@ async function renewedLease(
 }
 
 /**
- * A key of a lease of 1500 ms and one of a lease of 150 ms, granted one after the other: the first to go is the second
- * one. A machine that is held up before both are there tries again.
+ * A key of a lease of 1500 ms and one of a lease of 150 ms, granted one after the other: the second expires first. If
+ * the machine was delayed before both exist, it retries.
  */
 async function shortBesideLong(t: CaseContext, attempt: number): Promise<{ sentAt: number; name: string }> {
   const longSentAt = performance.now();
@@ -88,7 +88,7 @@ const endOfLease: Case[] = [
     },
   },
   {
-    name: 'takes no revision for an expired lease without keys',
+    name: 'creates no revision for an expired lease without keys',
     run: async (t) => {
       const lease = await t.grant(shortSeconds);
       await t.put('moved', '1', lease);
@@ -99,7 +99,7 @@ const endOfLease: Case[] = [
     },
   },
   {
-    name: 'knows an expired lease no more, and takes its id again',
+    name: 'no longer knows an expired lease, and accepts its id again',
     run: async (t) => {
       const lease = await t.grant(shortSeconds);
       await t.until('the lease is gone', gone(t, lease));

@@ -16,7 +16,7 @@ const ids: Case[] = [
     },
   },
   {
-    name: 'takes the id that it is given, also a negative one and the largest',
+    name: 'accepts a given id, also a negative one and the largest',
     run: async (t) => {
       for (const id of [7_587_000_000_000_001n, -7n, -(2n ** 63n), largestId]) {
         const granted = await t.grant(60n, id);
@@ -26,7 +26,7 @@ const ids: Case[] = [
     },
   },
   {
-    name: 'refuses an id that is in use, and takes it again after its revocation',
+    name: 'refuses an id that is in use, and accepts it again after its revocation',
     run: async (t) => {
       const id = await t.grant();
       expect(await refusalOf(t.lease.leaseGrant({ TTL: 60n, ID: id }))).toEqual(refused.leaseExists);
@@ -48,7 +48,7 @@ const ids: Case[] = [
 
 const ttls: Case[] = [
   {
-    name: 'answers the TTL in seconds, and takes no revision',
+    name: 'returns the TTL in seconds, and creates no revision',
     run: async (t) => {
       const before = await t.revision();
       const reply = await t.lease.leaseGrant({ TTL: 60n });
@@ -70,7 +70,7 @@ const ttls: Case[] = [
     },
   },
   {
-    name: 'takes the longest TTL and refuses a longer one',
+    name: 'accepts the longest TTL and refuses a longer one',
     run: async (t) => {
       const id = await t.grant(maxTtlSeconds);
       expect((await t.lease.leaseTimeToLive({ ID: id })).grantedTTL).toBe(maxTtlSeconds);
@@ -87,7 +87,7 @@ const ttls: Case[] = [
     },
   },
   {
-    name: 'leaves no lease behind when it refuses',
+    name: 'leaves no lease after a refusal',
     run: async (t) => {
       const ID = 987_654_321_987n;
       await refusalOf(t.lease.leaseGrant({ TTL: maxTtlSeconds + 1n, ID }));
@@ -98,7 +98,7 @@ const ttls: Case[] = [
 
 const extensions: Case[] = [
   {
-    name: 'takes a TTL in milliseconds before one in seconds',
+    name: 'prefers a TTL in milliseconds to one in seconds',
     tenureOnly: 'TTL_ms is an extension field',
     run: async (t) => {
       const reply = await t.lease.leaseGrant({ TTL: 500n, TTLMs: 250_500n });

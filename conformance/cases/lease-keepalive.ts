@@ -6,7 +6,7 @@ export const leaseKeepAlive: CaseGroup = {
   name: 'Lease.LeaseKeepAlive',
   cases: [
     {
-      name: 'answers the granted TTL, and takes no revision',
+      name: 'returns the granted TTL, and creates no revision',
       run: async (t) => {
         const id = await t.grant(77n);
         const revision = await t.revision();
@@ -55,7 +55,7 @@ export const leaseKeepAlive: CaseGroup = {
       },
     },
     {
-      name: 'renews a lease anew that was granted under an id that had been revoked',
+      name: 'renews a lease that was granted again under a revoked id',
       run: async (t) => {
         const id = await t.grant(60n);
         const stream = t.keepAliveStream();

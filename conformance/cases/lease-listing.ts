@@ -46,7 +46,7 @@ const timeToLive: Case[] = [
   {
     name: 'counts whole seconds that remain: right after the grant one less than was granted',
     run: async (t) => {
-      // A machine that stands still for a second in between makes one try worthless, and not ten.
+      // A delay of a second in between invalidates one attempt, and not all ten.
       const seen = new Set<bigint>();
       for (let round = 0; round < 10; round += 1) {
         const { TTL, grantedTTL } = await t.lease.leaseTimeToLive({ ID: await t.grant(90n) });
@@ -69,7 +69,7 @@ const timeToLive: Case[] = [
     },
   },
   {
-    name: 'answers exact milliseconds beside the seconds: the granted ones are rounded up, what remains is cut off',
+    name: 'returns exact milliseconds beside the seconds: the granted TTL is rounded up, the remaining one down',
     tenureOnly: 'TTL_ms is an extension field',
     run: async (t) => {
       const { ID } = await t.lease.leaseGrant({ TTLMs: 600_700n });
@@ -108,7 +108,7 @@ const leases: Case[] = [
     run: async (t) => {
       const ids = [await t.grant(300n), await t.grant(300n), await t.grant(300n)];
       const [first = 0n, ...rest] = ids;
-      // Ends are compared by the millisecond at least, so one of them has to pass.
+      // Expiries are compared by the millisecond at least, so one has to pass.
       const grantedAt = performance.now();
       await t.until('some milliseconds have passed', async () => performance.now() - grantedAt > 5);
       await t.keepAliveStream().renew(first);

@@ -26,7 +26,7 @@ const revocation: Case[] = [
     },
   },
   {
-    name: 'takes no revision for a lease without keys',
+    name: 'creates no revision for a lease without keys',
     run: async (t) => {
       const before = await t.revision();
       const reply = await t.lease.leaseRevoke({ ID: await t.grant() });
@@ -70,7 +70,7 @@ const attachment: Case[] = [
     },
   },
   {
-    name: 'leaves a key that was moved to another lease, which then takes it along',
+    name: 'leaves a key that was moved to another lease, which then deletes it',
     run: async (t) => {
       const [first, second] = [await t.grant(), await t.grant()];
       await t.put('a', '1', first);
@@ -83,7 +83,7 @@ const attachment: Case[] = [
     },
   },
   {
-    name: 'takes along a key that was put again with ignore_lease',
+    name: 'deletes a key that was put again with ignore_lease',
     run: async (t) => {
       const lease = await t.grant();
       await t.put('a', '1', lease);
@@ -93,7 +93,7 @@ const attachment: Case[] = [
     },
   },
   {
-    name: 'takes along a key that was attached twice, once',
+    name: 'deletes a key that was attached twice, once',
     run: async (t) => {
       const lease = await t.grant();
       const base = await t.put('a', '1', lease);
@@ -116,7 +116,7 @@ const attachment: Case[] = [
     },
   },
   {
-    name: 'takes along what transactions attached, and leaves what they detached',
+    name: 'deletes the keys that transactions attached, and keeps those that they detached',
     run: async (t) => {
       const lease = await t.grant();
       await t.put('detached', '1', lease);

@@ -14,7 +14,7 @@ export const defaultLimits: CaseGroup = {
   name: 'default limits',
   cases: [
     {
-      name: 'takes a value of a MiB and a half, less the rest of the request',
+      name: 'accepts a value of a MiB and a half, less the rest of the request',
       run: async (t) => {
         const value = bytes('v'.repeat(1.5 * mebibyte - 1_000));
         await t.kv.put({ key: t.key('a'), value });
@@ -51,7 +51,7 @@ export const defaultLimits: CaseGroup = {
       },
     },
     {
-      name: 'takes long keys',
+      name: 'accepts long keys',
       run: async (t) => {
         const name = 'k'.repeat(100_000);
         await t.put(name, '1');
@@ -63,7 +63,7 @@ export const defaultLimits: CaseGroup = {
 
 const tinyBytes = 24;
 
-/** Its group has cases of ours alone: an etcd of this limit can't even tell its cluster of itself. */
+/** Its group has only cases of Tenure: an etcd with this limit cannot even publish its own member. */
 export const tinyLimit: CaseGroup = {
   name: 'a limit of some bytes',
   server: { maxRequestBytes: tinyBytes },
@@ -95,7 +95,7 @@ export const chosenLimits: CaseGroup = {
   server: { maxRequestBytes: 10_000, maxTxnOps: 3 },
   cases: [
     {
-      name: 'refuses writes beyond --max-request-bytes, of whatever kind',
+      name: 'refuses writes beyond --max-request-bytes, of any kind',
       run: async (t) => {
         await t.kv.put({ key: t.key('a'), value: small });
         const before = await t.revision();
@@ -114,7 +114,7 @@ export const chosenLimits: CaseGroup = {
       },
     },
     {
-      name: 'does not limit what only reads',
+      name: 'does not limit reads',
       run: async (t) => {
         expect((await t.kv.range({ key: large })).count).toBe(0n);
         const { succeeded } = await t.kv.txn({ compare: [{ key: t.key('a'), ...target.value(large) }] });

@@ -11,7 +11,7 @@ const sectorBytes = 512;
 
 const status: Case[] = [
   {
-    name: 'answers Status: one member that leads itself and lags behind nothing',
+    name: 'answers Status: one member that leads and does not lag',
     run: async (t) => {
       const revision = await t.put('a');
       const reply = await t.maintenance.status({});
@@ -28,11 +28,11 @@ const status: Case[] = [
     },
   },
   {
-    name: 'moves Status.raftAppliedIndex with each write, and dbSize with what is stored',
+    name: 'moves Status.raftAppliedIndex with each write, and dbSize with the stored data',
     run: async (t) => {
       const before = await t.maintenance.status({});
       await t.put('a', 'v'.repeat(500_000));
-      // etcd answers a write a moment before it counts it as applied.
+      // etcd replies to a write a moment before it counts it as applied.
       await t.until('the index shows the write', async () => {
         return (await t.maintenance.status({})).raftAppliedIndex > before.raftAppliedIndex;
       });
@@ -126,7 +126,7 @@ const hashes: Case[] = [
       await t.put('a', '2');
       await t.kv.compact({ revision, physical: true });
       const now = await t.maintenance.hashKV({ revision });
-      // The hash is that of before the compaction, and so is the compaction that it names.
+      // The hash and the compact revision in the reply are those from before the compaction.
       expect(now).toMatchObject({ hash: then.hash, compactRevision: then.compactRevision, hashRevision: revision });
       expect((await t.maintenance.hashKV({})).compactRevision).toBe(revision);
       await t.kv.compact({ revision: revision + 1n, physical: true });
@@ -135,7 +135,7 @@ const hashes: Case[] = [
     },
   },
   {
-    name: 'hashes nothing at a negative revision, and names what was asked for',
+    name: 'hashes nothing at a negative revision, and returns the requested revision',
     since: '3.6',
     run: async (t) => {
       const first = await t.maintenance.hashKV({ revision: -1n });
@@ -200,7 +200,7 @@ const snapshots: Case[] = [
 
 const others: Case[] = [
   {
-    name: 'defragments without a change to what is stored',
+    name: 'defragments without a change to the stored data',
     run: async (t) => {
       await t.put('a', '1');
       const revision = await t.put('a', '2');

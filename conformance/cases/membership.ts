@@ -15,15 +15,15 @@ async function ownId(t: CaseContext): Promise<bigint> {
   return (await t.maintenance.status({})).header?.memberId ?? 0n;
 }
 
-/** Each leaves the members as they are. */
+/** None of them changes the members. */
 const cases: Case[] = [
   {
     name: 'knows no member to remove, update or promote by an id that none has',
     run: async (t) => {
       const expectUnknown = async (call: Promise<unknown>): Promise<void> => {
         expect(await refusalOf(call)).toEqual(refused.memberNotFound);
-        // raft drops a change of members that comes before the one that was answered last counts as applied, and etcd
-        // then answers nothing. It does by the next entry.
+        // raft drops a change of members that arrives before the last acknowledged one counts as applied, and etcd then
+        // does not reply. The next entry makes it count.
         await t.kv.put({ key: t.key('between') });
       };
       for (const ID of [unknownId, 0n, 2n ** 64n - 1n]) {
@@ -89,7 +89,7 @@ const cases: Case[] = [
     },
   },
   {
-    name: 'hands the lead to no member that there is not, and lets the leader lead on',
+    name: 'does not transfer the leadership to an unknown member, and keeps the leader',
     run: async (t) => {
       for (const targetID of [unknownId, 0n]) {
         expect(await refusalOf(t.maintenance.moveLeader({ targetID }))).toEqual({

@@ -10,10 +10,10 @@ import { op, target } from './txn-parts.ts';
 const { AlarmRequest_AlarmAction: Action, AlarmType } = etcdserverpb;
 const quotaBackendBytes = 2 * 1024 * 1024;
 const valueBytes = 64 * 1024;
-/** Far more than the quota holds, if the server kept it. */
+/** Far more than the quota, if the server stored it. */
 const maxPuts = 200;
 
-/** Puts until the server refuses, and has it made usable again when the case ends. */
+/** Puts until the server refuses, and restores the server when the case ends. */
 async function fill(t: CaseContext): Promise<CallStatus> {
   t.cleanUp(() => recover(t));
   const value = bytes('v'.repeat(valueBytes));
@@ -94,7 +94,7 @@ const cases: Case[] = [
     },
   },
   {
-    name: 'takes writes again when space was made and the alarm was deactivated, and not before',
+    name: 'accepts writes again when space was freed and the alarm was deactivated, and not before',
     run: async (t) => {
       await fill(t);
       const [alarm] = await alarms(t);

@@ -2,7 +2,7 @@ import { Code, type CallStatus } from '../client/refusal.ts';
 
 const refusal = (code: number, details: string): CallStatus => ({ code, details: `etcdserver: ${details}` });
 
-/** etcd's refusals, code and exact text: clients decide by the text. */
+/** etcd's refusals, code and exact text: clients compare the text. */
 export const refused = {
   emptyKey: refusal(Code.invalidArgument, 'key is not provided'),
   keyNotFound: refusal(Code.invalidArgument, 'key not found'),

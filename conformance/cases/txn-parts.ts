@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 
-/** One operation of a transaction, as `create` takes it. */
+/** One operation of a transaction, as an argument of `create`. */
 export type Op = MessageInitShape<typeof etcdserverpb.RequestOpSchema>;
 export type CompareInit = MessageInitShape<typeof etcdserverpb.CompareSchema>;
 
@@ -23,7 +23,7 @@ export const op = {
 
 const { Compare_CompareTarget: Target } = etcdserverpb;
 
-/** What is compared with a key: the target together with the value of its kind. */
+/** The operand of a comparison: the target together with the value of its kind. */
 export const target = {
   version: (value: bigint): CompareInit => ({ target: Target.VERSION, targetUnion: { case: 'version', value } }),
   create: (value: bigint): CompareInit => ({ target: Target.CREATE, targetUnion: { case: 'createRevision', value } }),

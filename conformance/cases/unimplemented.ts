@@ -12,7 +12,7 @@ const methods = [
 ];
 
 export const unimplemented: CaseGroup = {
-  name: 'what is not there yet',
+  name: 'unimplemented methods',
   cases: methods.map(({ name, parent }): Case => ({
     name: `${parent.typeName}/${name} says so`,
     tenureOnly: 'etcd has it',

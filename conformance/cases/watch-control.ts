@@ -104,7 +104,7 @@ const progress: Case[] = [
       for (let index = 1; index < 200; index += 1) await t.put('a', `${index}`);
       const watch = t.watchStream();
       const { watchId } = await watch.create({ key: t.key('a'), startRevision: base });
-      // etcd drops a question that it cannot answer yet, so the client asks again.
+      // etcd drops a progress request that it cannot answer yet, so the client asks again.
       await t.until('the stream has answered', async () => {
         watch.send({ case: 'progressRequest', value: {} });
         return watch.arrived(noWatchId).length > 0;
@@ -130,7 +130,7 @@ const progress: Case[] = [
     },
   },
   {
-    // A client that took an earlier revision for its place would resume before the one that it asked for.
+    // A client that took an earlier revision as its position would resume before its start revision.
     name: 'answers with nothing while a watch of the stream starts in the future',
     since: '3.6',
     run: async (t) => {
@@ -166,12 +166,12 @@ const progress: Case[] = [
   },
 ];
 
-/** A watch was there, and is no more. */
+/** A watch existed, and no longer does. */
 async function cancelledAgain(t: CaseContext, watch: WatchStream): Promise<void> {
   await watch.cancel((await watch.create({ key: t.key('short') })).watchId);
 }
 
-/** What was asked before has had no answer: the event of a watch that is made now would come behind it. */
+/** The earlier request had no response: the event of a watch that is created now would come after it. */
 async function nothingTold(t: CaseContext, watch: WatchStream): Promise<void> {
   const { watchId } = await watch.create({ key: t.key('later') });
   await t.put('later');
@@ -189,7 +189,7 @@ export const watchProgressInterval: CaseGroup = {
   server: { progressNotifyIntervalMs: 200 },
   cases: [
     {
-      name: 'tells an idle watch the revision again and again, and only one that asked for it',
+      name: 'sends progress periodically to an idle watch, only on request',
       run: async (t) => {
         const watch = t.watchStream();
         const asked = (await watch.create({ key: t.key('a'), progressNotify: true })).watchId;
@@ -205,7 +205,7 @@ export const watchProgressInterval: CaseGroup = {
       },
     },
     {
-      name: 'tells a watch nothing before the revision at which it starts',
+      name: 'sends no progress before the start revision of a watch',
       since: '3.6',
       run: async (t) => {
         const watch = t.watchStream();
@@ -220,7 +220,7 @@ export const watchProgressInterval: CaseGroup = {
       },
     },
     {
-      name: 'never tells a revision before its events',
+      name: 'never reports a revision before its events',
       run: async (t) => {
         const watch = t.watchStream();
         const { watchId } = await watch.create({ key: t.key('a'), progressNotify: true });

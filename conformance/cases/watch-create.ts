@@ -35,7 +35,7 @@ const ids: Case[] = [
     },
   },
   {
-    name: 'takes an id that the client chose, and steps over it',
+    name: 'accepts an id chosen by the client, and skips it',
     run: async (t) => {
       const watch = t.watchStream();
       expect((await watch.create({ key: t.key('a'), watchId: 1n })).watchId).toBe(1n);
@@ -60,7 +60,7 @@ const ids: Case[] = [
     },
   },
   {
-    name: 'takes the id of a watch that was cancelled',
+    name: 'accepts the id of a cancelled watch',
     run: async (t) => {
       const watch = t.watchStream();
       await watch.create({ key: t.key('a'), watchId: 5n });
@@ -133,7 +133,7 @@ const ranges: Case[] = [
     },
   },
   {
-    name: 'takes an empty key without a range end as the key of one zero byte',
+    name: 'treats an empty key without a range end as the key of one zero byte',
     run: async (t) => {
       const watch = t.watchStream();
       const { watchId, canceled } = await watch.create({ key: bytes('') });

@@ -10,7 +10,7 @@ const { WatchCreateRequest_FilterType: Filter } = etcdserverpb;
 
 const contents: Case[] = [
   {
-    name: 'tells a put with the whole pair',
+    name: 'reports a put with the whole pair',
     run: async (t) => {
       const lease = await t.grant();
       const watch = t.watchStream();
@@ -24,7 +24,7 @@ const contents: Case[] = [
     },
   },
   {
-    name: 'tells a deletion with the key and its revision alone',
+    name: 'reports a deletion with only the key and its revision',
     run: async (t) => {
       const lease = await t.grant();
       await t.put('a', '1', lease);
@@ -39,7 +39,7 @@ const contents: Case[] = [
     },
   },
   {
-    name: 'tells the previous pair when asked, also for the past',
+    name: 'sends the previous pair on request, also for past events',
     run: async (t) => {
       const lease = await t.grant();
       const base = await t.put('a', '1', lease);
@@ -56,7 +56,7 @@ const contents: Case[] = [
     },
   },
   {
-    name: 'tells no previous pair that was compacted away',
+    name: 'sends no compacted previous pair',
     run: async (t) => {
       await t.put('a', '1');
       const second = await t.put('a', '2');
@@ -69,7 +69,7 @@ const contents: Case[] = [
     },
   },
   {
-    name: 'tells nothing of writes that were refused or changed nothing',
+    name: 'sends no event for writes that were refused or changed nothing',
     run: async (t) => {
       const watch = t.watchStream();
       const { watchId } = await watch.create(t.all());
@@ -104,7 +104,7 @@ function previous(t: CaseContext, events: readonly mvccpb.Event[]): string[] {
   return events.map(({ prevKv }) => (prevKv === undefined ? '' : (t.pairs([prevKv])[0] ?? '')));
 }
 
-/** The events as they happen, and as a watch of the past reads them: up to and with the one of the key 'end'. */
+/** The events as they occur, and as a watch from the past reads them: up to and including the one of the key 'end'. */
 async function eventsBothWays(
   t: CaseContext,
   change: () => Promise<unknown>,
@@ -120,10 +120,10 @@ async function eventsBothWays(
   return { base, ways: [happened, await watch.events(past, eventCount + 1)] };
 }
 
-/** etcd refuses a key that is put and deleted in one transaction as a duplicate, but for these ways. */
+/** etcd refuses a key that is put and deleted in one transaction as a duplicate, except in these forms. */
 const putAndDeleted: Case[] = [
   {
-    name: 'tells for a key that a transaction puts and deletes what it was before the transaction, both times',
+    name: 'has, for a key that a transaction puts and deletes, the pair from before the transaction both times',
     run: async (t) => {
       await t.put('a', '0');
       const put = op.txn({ success: [op.put({ key: t.key('a'), value: bytes('1') })] });
@@ -144,7 +144,7 @@ const putAndDeleted: Case[] = [
     },
   },
   {
-    name: 'tells no previous pair of a key that a transaction creates and deletes',
+    name: 'sends no previous pair of a key that a transaction creates and deletes',
     run: async (t) => {
       await t.put('b', '0');
       const change = () =>
@@ -163,9 +163,9 @@ const putAndDeleted: Case[] = [
     },
   },
   {
-    name: 'tells a put after a deletion without end as that of a new key, and a second deletion as the first',
+    name: 'reports a put after a deletion without an end as a creation, and a second deletion like the first',
     run: async (t) => {
-      // Only a range without end may cover a key that is put beside it.
+      // Only a range without an end may cover a key that is also put.
       await t.put('z', '0');
       const key = t.key('z');
       const remove = op.delete({ key, rangeEnd: new Uint8Array(1) });

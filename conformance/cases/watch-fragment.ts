@@ -5,10 +5,10 @@ import type { CaseGroup } from './case.ts';
 
 const valueBytes = 900_000;
 const keyCount = 6;
-/** etcd's default --max-request-bytes and the half MiB that it adds for gRPC. */
+/** etcd's default --max-request-bytes plus the half MiB that it adds for gRPC. */
 const fragmentBytes = 1.5 * 1024 * 1024 + 512 * 1024;
 
-/** Makes one revision whose events, with their previous pairs, are larger than a reply may be. */
+/** Creates one revision whose events, with their previous pairs, exceed the size of a reply. */
 async function deleteMuch(t: CaseContext): Promise<bigint> {
   const value = bytes('v'.repeat(valueBytes));
   for (let index = 0; index < keyCount; index += 1) await t.kv.put({ key: t.key(`k${index}`), value });
@@ -73,7 +73,7 @@ export const watchFragment: CaseGroup = {
       },
     },
     {
-      name: 'does not mark what fits into one reply',
+      name: 'does not mark events that fit into one reply',
       run: async (t) => {
         const watch = t.watchStream();
         const { watchId } = await watch.create({ ...t.all(), fragment: true });

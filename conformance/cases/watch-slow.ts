@@ -4,11 +4,11 @@ import type { CaseContext } from './case-context.ts';
 import type { CaseGroup } from './case.ts';
 
 const valueBytes = 1024 * 1024;
-/** Far more than the windows of HTTP/2 let a server send to a reader that rests. */
+/** Far more than the windows of HTTP/2 allow a server to send to a paused reader. */
 const puts = 16;
 
 async function putMuch(t: CaseContext): Promise<bigint> {
-  // Snapshots that other cases take of this server would hold all of it.
+  // Snapshots that other cases take of this server would contain all of it.
   t.cleanUp(() => forget(t));
   const base = await t.revision();
   const value = bytes('v'.repeat(valueBytes));
@@ -51,7 +51,7 @@ export const watchSlow: CaseGroup = {
       },
     },
     {
-      name: 'never skips what is compacted while the reader rests: it is sent, or the watch ends and says so',
+      name: 'never skips revisions compacted while the reader pauses: they are sent, or the watch ends with a reason',
       run: async (t) => {
         const watch = t.watchStream();
         const { watchId } = await watch.create({ key: t.key('a') });

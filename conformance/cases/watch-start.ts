@@ -17,7 +17,7 @@ const past: Case[] = [
     },
   },
   {
-    name: 'begins at a past revision, that one included, and goes on with what follows',
+    name: 'begins at a past revision, inclusive, and continues with the later ones',
     run: async (t) => {
       await t.put('a', '0');
       const base = await t.put('a', '1');
@@ -40,7 +40,7 @@ const past: Case[] = [
     },
   },
   {
-    name: 'gives every watch of a stream its own past',
+    name: 'sends every watch of a stream its own past events',
     run: async (t) => {
       const base = await t.put('a', '0');
       for (const value of ['1', '2', '3']) await t.put('a', value);
@@ -59,7 +59,7 @@ const past: Case[] = [
     },
   },
   {
-    name: 'sends a long past whole and in order, never splitting a revision over two replies',
+    name: 'sends a long history completely and in order, never splitting a revision over two replies',
     run: async (t) => {
       const revisions = 300;
       const base = await t.put('start');
@@ -83,9 +83,9 @@ const past: Case[] = [
     timeoutMs: 30_000,
   },
   {
-    name: 'sends a past that is larger than one reply in several, so that a client may go on behind any of them',
+    name: 'splits a long history into several replies, so that a client may resume after any of them',
     run: async (t) => {
-      // Beyond what either server puts into one reply: etcd ends it after 1000 revisions, Tenure after half a MiB.
+      // More than either server puts into one reply: etcd ends it after 1000 revisions, Tenure after half a MiB.
       const [revisions, value] = [1_200, 'v'.repeat(600)];
       const base = await t.put('start');
       await Promise.all(
@@ -102,7 +102,7 @@ const past: Case[] = [
         replies.flatMap(({ events }) => events),
         base,
       );
-      // As Go's client does when its stream breaks: it begins anew behind the last event that it was given.
+      // Like Go's client when its stream breaks: it resumes after the last event that it received.
       for (const broken of [replies.slice(0, 1), replies.slice(0, -1)]) {
         const had = broken.flatMap(({ events }) => events);
         const startRevision = (had.at(-1)?.kv?.modRevision ?? 0n) + 1n;
@@ -127,7 +127,7 @@ const future: Case[] = [
     },
   },
   {
-    name: 'takes the largest revision as a start that is never reached',
+    name: 'accepts the largest revision as a start that is never reached',
     run: async (t) => {
       const watch = t.watchStream();
       const { watchId } = await watch.create({ key: t.key('a'), startRevision: 2n ** 63n - 1n });
@@ -171,7 +171,7 @@ const compacted: Case[] = [
     },
   },
   {
-    name: 'leaves a watch alone that has seen what is compacted',
+    name: 'does not affect a watch that has seen the compacted revisions',
     run: async (t) => {
       const watch = t.watchStream();
       const { watchId } = await watch.create({ key: t.key('a') });

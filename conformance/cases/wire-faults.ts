@@ -9,7 +9,7 @@ import type { Case, CaseGroup } from './case.ts';
 
 const { Auth, Cluster, KV, Lease, Maintenance, Watch } = etcdserverpb;
 const services = [KV, Lease, Watch, Cluster, Maintenance, Auth, v3lockpb.Lock, v3electionpb.Election];
-/** Bytes that are no message are refused before anything is done, so that none of these does anything. */
+/** Bytes that are not a message are refused before any effect, so none of these has one. */
 const methods: readonly DescMethod[] = services.flatMap((service) => service.methods);
 const healthMethods: readonly DescMethod[] = healthpb.Health.methods;
 
@@ -18,12 +18,12 @@ const overlongVarint = bytes(`${'\xff'.repeat(10)}\x01`);
 
 interface Fault {
   readonly what: string;
-  /** Undefined where a message has no field that could have it. */
+  /** Undefined for a message without a field that could have the fault. */
   readonly message: (schema: DescMessage) => Uint8Array | undefined;
   readonly text: (schema: DescMessage) => string | RegExp;
 }
 
-/** The number of the first field that is of this kind on the wire, and that etcd knows. */
+/** The number of the first known field of this wire type. */
 function fieldOf(schema: DescMessage, isNumber: boolean): number | undefined {
   return schema.fields.find((field) => {
     const isDelimited = field.message !== undefined || field.scalar === 9 || field.scalar === 12;
@@ -127,10 +127,10 @@ async function detailsOf(t: CaseContext, { parent, name }: DescMethod, message: 
   return outcome.ok ? '' : outcome.details;
 }
 
-/** In a pattern as it stands. */
+/** Escaped for a pattern. */
 const literally = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** What Go's server puts before the reason. */
+/** The prefix of the reason in Go's server. */
 function prefixOf({ methodKind }: DescMethod): string {
   const isUnary = methodKind === 'unary';
   return isUnary ? 'grpc: error unmarshalling request: ' : 'grpc: failed to unmarshal the received message: ';
@@ -197,7 +197,7 @@ const taken: Case[] = [
     },
   },
   {
-    name: 'takes filters of a watch one by one and packed',
+    name: 'accepts filters of a watch one by one and packed',
     run: async (t) => {
       const filters = 5;
       for (const sent of [varintField(filters, 1n), bytesField(filters, bytes('\x01\x01'))]) {
@@ -213,7 +213,7 @@ const taken: Case[] = [
     },
   },
   {
-    name: 'takes any text where etcd has one, and refuses it where it makes no sense',
+    name: 'accepts any text in fields of etcd, and refuses one that is invalid there',
     run: async (t) => {
       const outcome = await t.client.unaryRaw('/etcdserverpb.Auth/RoleGet', bytesField(1, bytes('\xff\xfe')));
       expect(outcome).toMatchObject({ ok: false });
@@ -222,7 +222,7 @@ const taken: Case[] = [
   },
   {
     name: 'refuses a group that ends as another field',
-    tenureOnly: 'etcd takes it; what is put goes into the log as it came, where earlier versions have to read it',
+    tenureOnly: 'etcd accepts it; a put is logged as received, and earlier versions have to read it',
     run: async (t) => {
       const mismatched = [tag(unknownField, wireType.startGroup), tag(201, wireType.endGroup)];
       const message = Buffer.concat([bytesField(1, t.key('a')), ...mismatched]);
@@ -246,7 +246,7 @@ const health: Case[] = [
       ];
       for (const method of healthMethods) {
         for (const message of nonsense) {
-          // Go's decoder varies the space behind the colon by build, so that clients do not depend on the text.
+          // Go's decoder varies the space after the colon by build, so that clients do not depend on the text.
           expect(await detailsOf(t, method, message)).toMatch(/: proto:\s(?:cannot parse invalid wire-format data)$/u);
         }
         const text = await detailsOf(t, method, bytesField(1, bytes('\xff\xfe')));

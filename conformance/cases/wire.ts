@@ -9,7 +9,7 @@ import { refused } from './refused.ts';
 const put = '/etcdserverpb.KV/Put';
 const txn = '/etcdserverpb.KV/Txn';
 
-/** Field numbers of the messages that are written by hand here. */
+/** Field numbers of the messages that are encoded by hand here. */
 const field = { putKey: 1, putValue: 2, putLease: 3, txnSuccess: 2, opRange: 1, opPut: 2, opTxn: 4 } as const;
 
 async function rawRefusal(
@@ -60,7 +60,7 @@ const decoding: Case[] = [
     },
   },
   {
-    name: 'takes an empty message as one of defaults',
+    name: 'treats an empty message as one of defaults',
     run: async (t) => {
       expect(await rawRefusal(t, put, new Uint8Array())).toEqual(refused.emptyKey);
     },
@@ -83,7 +83,7 @@ const decoding: Case[] = [
     },
   },
   {
-    name: 'takes the last of a field that comes twice',
+    name: 'uses the last value of a repeated singular field',
     run: async (t) => {
       const message = Buffer.concat([
         bytesField(field.putKey, t.key('first')),
@@ -95,7 +95,7 @@ const decoding: Case[] = [
     },
   },
   {
-    name: 'takes the last operation of a request that holds two',
+    name: 'uses the last operation of a request with two',
     run: async (t) => {
       const write = bytesField(field.opPut, bytesField(field.putKey, t.key('a')));
       const read = bytesField(field.opRange, bytesField(field.putKey, t.key('a')));
@@ -108,7 +108,7 @@ const decoding: Case[] = [
     },
   },
   {
-    name: 'takes a negative lease id in ten bytes',
+    name: 'accepts a negative lease id in ten bytes',
     run: async (t) => {
       const lease = await t.grant(60n, -77n);
       const message = Buffer.concat([bytesField(field.putKey, t.key('a')), varintField(field.putLease, -77n)]);
@@ -129,7 +129,7 @@ function nested(levels: number, key: Uint8Array): Uint8Array {
 
 const depth: Case[] = [
   {
-    name: 'takes transactions nested as deep as the operations go',
+    name: 'accepts transactions nested up to the number of operations',
     run: async (t) => {
       expect((await t.client.unaryRaw(txn, nested(128, t.key('a')))).ok).toBe(true);
       expect(await t.get('a')).toMatchObject({ version: 1n });
@@ -197,7 +197,7 @@ const calls: Case[] = [
     },
   },
   {
-    name: "takes metadata that etcd's clients send, and passes over any other",
+    name: "accepts the metadata of etcd's clients, and ignores any other",
     run: async (t) => {
       const metadata = { hasleader: 'true', 'client-api-version': '3.5.0', 'x-unknown': '1' };
       const reply = await t.kv.put({ key: t.key('a') }, { metadata });
@@ -205,7 +205,7 @@ const calls: Case[] = [
     },
   },
   {
-    name: 'passes over a token while there is no authentication',
+    name: 'ignores a token while authentication is disabled',
     since: '3.5',
     run: async (t) => {
       const reply = await t.kv.put({ key: t.key('a') }, { metadata: { token: 'none' } });

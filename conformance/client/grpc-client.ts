@@ -28,7 +28,7 @@ export interface BidiStream<Request extends DescMessage, Response extends DescMe
   send(request: MessageInitShape<Request>): void;
   sendRaw(request: Uint8Array): void;
   halfClose(): void;
-  /** Stops reading, so that the server's replies pile up; and goes on. */
+  /** Pauses reading, so that the server's replies pile up; and resumes. */
   pause(): void;
   resume(): void;
   cancel(): void;
@@ -42,7 +42,7 @@ function metadataOf(options: CallOptions): grpc.Metadata {
   return metadata;
 }
 
-/** One HTTP/2 connection that speaks gRPC by message descriptors, and by raw bytes where a case sends nonsense. */
+/** One HTTP/2 connection with gRPC calls by message descriptors, and by raw bytes for invalid requests. */
 export class GrpcClient {
   readonly #client: grpc.Client;
 

@@ -5,12 +5,12 @@ const prefixBytes = 5;
 export interface Http2Outcome {
   readonly headers: IncomingHttpHeaders;
   readonly trailers: IncomingHttpHeaders;
-  /** The messages' bytes, each behind gRPC's prefix of five. */
+  /** The messages' bytes, each after gRPC's prefix of five. */
   readonly body: Buffer;
   readonly elapsedMs: number;
 }
 
-/** A message behind gRPC's prefix: whether it is compressed, and its length. */
+/** A message after gRPC's prefix: whether it is compressed, and its length. */
 export function framed(message: Uint8Array, compressed = false): Buffer {
   const prefix = Buffer.alloc(prefixBytes);
   prefix.writeUInt8(compressed ? 1 : 0, 0);
@@ -19,8 +19,8 @@ export function framed(message: Uint8Array, compressed = false): Buffer {
 }
 
 /**
- * A gRPC call by hand over HTTP/2: what a gRPC library would do by itself (ending a call at its deadline, say) is left
- * to the server. Resolves when the server has ended the stream.
+ * A gRPC call by hand over HTTP/2: everything that a gRPC library would do by itself (such as ending a call at its
+ * deadline) is left to the server. Resolves when the server has ended the stream.
  */
 export function http2Call(
   address: string,
@@ -44,7 +44,7 @@ export function http2Call(
     stream.on('error', reject);
     const ended = (): void => {
       resolve({ headers, trailers, body: Buffer.concat(chunks), elapsedMs: performance.now() - sentAt });
-      // A client that knows gRPC closes its side when the server has ended the call; the server need not wait for it.
+      // A gRPC client closes its side when the server has ended the call; the server need not wait for it.
       stream.close();
       session.close();
     };

@@ -27,7 +27,7 @@ export class KeepAliveStream {
     this.#stream.sendRaw(request);
   }
 
-  /** The next reply, whichever lease it is about. */
+  /** The next reply, about any lease. */
   next(): Promise<etcdserverpb.LeaseKeepAliveResponse> {
     return this.#stream.messages.take('a keep-alive reply', () => true);
   }

@@ -9,8 +9,8 @@ interface Waiter<T> {
 }
 
 /**
- * The messages of one stream, in order of arrival, until somebody takes them. A taker names what it waits for by a
- * predicate, so that messages about other things on the same stream stay where they are.
+ * The messages of one stream, in order of arrival, until they are taken. The reader selects a message with a predicate,
+ * so that other messages on the same stream stay queued.
  */
 export class MessageQueue<T> {
   readonly #messages: T[] = [];
@@ -24,13 +24,13 @@ export class MessageQueue<T> {
     else waiter.resolve(message);
   }
 
-  /** No message follows: whoever waits is told how the stream ended. */
+  /** No message follows: waiting readers get the end of the stream. */
   close(status: CallStatus): void {
     this.#status = status;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#endedError());
   }
 
-  /** Takes the oldest message that is wanted, waiting for it if need be. */
+  /** Takes the oldest matching message, waiting for it if necessary. */
   async take(what: string, wanted: (message: T) => boolean, patienceMs = defaultPatienceMs): Promise<T> {
     const index = this.#messages.findIndex(wanted);
     const [message] = index === -1 ? [] : this.#messages.splice(index, 1);
@@ -42,7 +42,11 @@ export class MessageQueue<T> {
       this.#waiters.push(waiter);
       timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        reject(new Error(`waited ${patienceMs} ms in vain for ${what}; ${this.#messages.length} other messages wait`));
+        reject(
+          new Error(
+            `waited ${patienceMs} ms without success for ${what}; ${this.#messages.length} other messages wait`,
+          ),
+        );
       }, patienceMs);
     });
     try {
@@ -52,7 +56,7 @@ export class MessageQueue<T> {
     }
   }
 
-  /** Takes all that has arrived and is wanted, without waiting. */
+  /** Takes all matching messages that have arrived, without waiting. */
   takeArrived(wanted: (message: T) => boolean): T[] {
     const taken = this.#messages.filter(wanted);
     const left = this.#messages.filter((message) => !wanted(message));

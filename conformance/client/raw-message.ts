@@ -1,7 +1,7 @@
 /** Protobuf's wire types. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const;
 
-/** Protobuf by hand, for messages that no encoder would make. */
+/** Protobuf by hand, for messages that no encoder writes. */
 function varint(value: bigint): Uint8Array {
   const out: number[] = [];
   let rest = BigInt.asUintN(64, value);

@@ -1,4 +1,4 @@
-/** gRPC's status codes, written down a second time on purpose: the judge shares no table with the judged. */
+/** gRPC's status codes, defined a second time on purpose: the tests share no table with the server. */
 export const Code = {
   ok: 0,
   cancelled: 1,
@@ -14,7 +14,7 @@ export const Code = {
   unavailable: 14,
 } as const;
 
-/** How a call ended, as the trailers said it. */
+/** The status of a call, from its trailers. */
 export interface CallStatus {
   readonly code: number;
   readonly details: string;

@@ -4,11 +4,11 @@ import type { BidiStream, CallOptions, GrpcClient } from './grpc-client.ts';
 import type { CallStatus } from './refusal.ts';
 
 type Stream = BidiStream<typeof etcdserverpb.WatchRequestSchema, typeof etcdserverpb.WatchResponseSchema>;
-/** What a watch is asked for, as `create` takes it. */
+/** The options of a watch, as an argument of `create`. */
 export type WatchCreate = MessageInitShape<typeof etcdserverpb.WatchCreateRequestSchema>;
 type WatchResponse = etcdserverpb.WatchResponse;
 
-/** The watch id of a reply that belongs to the stream and to no watch. */
+/** The watch id of a reply that belongs to the stream and not to a watch. */
 export const noWatchId = -1n;
 
 /** One Watch call. Replies about one watch are awaited by its id, so that several watches can share the stream. */
@@ -31,13 +31,13 @@ export class WatchStream {
     this.#stream.sendRaw(request);
   }
 
-  /** Asks for a watch and waits for the reply that says it was created, or refused. */
+  /** Requests a watch and waits for the reply that it was created, or refused. */
   create(request: WatchCreate): Promise<WatchResponse> {
     this.send({ case: 'createRequest', value: request });
     return this.#stream.messages.take('a created watch', (response) => response.created || response.canceled);
   }
 
-  /** Asks for the end of a watch and waits for the reply that says it has ended. */
+  /** Cancels a watch and waits for the reply that it has ended. */
   cancel(watchId: bigint): Promise<WatchResponse> {
     this.send({ case: 'cancelRequest', value: { watchId } });
     return this.canceled(watchId);
@@ -47,18 +47,18 @@ export class WatchStream {
     return this.#stream.messages.take(`the end of watch ${watchId}`, (r) => r.canceled && r.watchId === watchId);
   }
 
-  /** Asks where the stream is. The answer is about the stream, not about one watch. */
+  /** Requests the progress of the stream, not of one watch. */
   progress(): Promise<WatchResponse> {
     this.send({ case: 'progressRequest', value: {} });
     return this.#stream.messages.take('a progress reply', (r) => r.watchId === noWatchId && !r.canceled);
   }
 
-  /** The next reply about a watch, whatever it says. */
+  /** The next reply about a watch, of any kind. */
   next(watchId: bigint): Promise<WatchResponse> {
     return this.#stream.messages.take(`a reply to watch ${watchId}`, (response) => response.watchId === watchId);
   }
 
-  /** All replies to a watch until they hold that many events; throws when they hold more, or one of another kind. */
+  /** All replies to a watch until they have that many events; throws when they have more, or another kind of reply. */
   async replies(watchId: bigint, eventCount: number): Promise<WatchResponse[]> {
     const replies: WatchResponse[] = [];
     for (let seen = 0; seen < eventCount;) {
@@ -76,7 +76,7 @@ export class WatchStream {
     return (await this.replies(watchId, eventCount)).flatMap((reply) => reply.events);
   }
 
-  /** What has arrived for a watch and was not taken. Meaningful after something that was sent later has been taken. */
+  /** The replies of a watch that have arrived and were not taken. Meaningful after a later reply has been taken. */
   arrived(watchId: bigint): WatchResponse[] {
     return this.#stream.messages.takeArrived((response) => response.watchId === watchId);
   }

@@ -23,7 +23,7 @@ export type Operation =
   | { readonly call: 'watch'; readonly make: (place: Place) => WatchCreate & { startRevision: bigint } }
   | { readonly call: 'keepAlive'; readonly make: (place: Place) => { ID: bigint } };
 
-/** A server in one run: what a history calls revision 3 is another number on each. */
+/** A server in one run: revision 3 of a history is another number on each server. */
 export interface Place {
   /** The server's revision when the run began. */
   readonly baseRevision: bigint;
@@ -32,7 +32,7 @@ export interface Place {
 }
 
 const leaseCount = 4;
-/** Few enough keys that etcd sorts them by insertion, and so leaves equal ones in the order of their keys. */
+/** Few enough keys that etcd sorts them by insertion, and so keeps equal ones in the order of their keys. */
 const names = ['a', 'b', 'c', 'd', 'da', 'e', '\xff', ''];
 const values = ['', '0', '1', 'a', '\x80'];
 
@@ -56,12 +56,12 @@ function revisionAt(place: Place, offset: number | bigint | undefined): bigint {
   return typeof offset === 'bigint' ? offset : place.baseRevision + BigInt(offset);
 }
 
-/** All keys of the run from one on: the end is the run's own, so that runs do not meet. */
+/** All keys of the run from one on: the end belongs to the run, so that runs do not overlap. */
 function keyRangeFrom(place: Place, from: string): { key: Uint8Array<ArrayBuffer>; rangeEnd: Uint8Array<ArrayBuffer> } {
   return { key: place.key(from), rangeEnd: place.key('\xff\xff') };
 }
 
-/** The forms of a range: one key, from one to another, all, from one on. */
+/** The forms of a range: one key, an interval, all keys, all keys from one on. */
 const keyRange = fc
   .tuple(fc.constantFrom('one', 'between', 'all', 'from'), name, name)
   .map(([form, from, to]) => (place: Place) => {
@@ -175,7 +175,7 @@ const watch = fc
   })
   .map(({ from, offset, filter, prevKv }) => (place: Place) => ({
     ...keyRangeFrom(place, from),
-    // The first runs would go below the first revision, which etcd 3.4 does not refuse.
+    // The first runs would name revisions below the first one, which etcd 3.4 does not refuse.
     startRevision: revisionAt(place, offset) < 0n ? 0n : revisionAt(place, offset),
     filters: filter === undefined ? [] : [filter as 0 | 1],
     prevKv,
@@ -227,5 +227,5 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
 );
 
-/** What one client asks of a server, one call after the other. */
+/** The calls of one client, one after the other. */
 export const history: fc.Arbitrary<Operation[]> = fc.array(operation, { minLength: 5, maxLength: 60, size: 'max' });

@@ -6,24 +6,24 @@ import type { Operation, Place } from './operation.ts';
 import { Watched } from './watched.ts';
 
 const revisionFields = new Set(['revision', 'createRevision', 'modRevision', 'compactRevision']);
-/** What differs between servers by design: who answered, and what only Tenure says. */
+/** Fields that differ between servers by design: the responding server, and Tenure's extensions. */
 const ignoredFields = new Set(['$typeName', '$unknown', 'clusterId', 'memberId', 'raftTerm', 'TTLMs', 'grantedTTLMs']);
 
-/** Whether `Run.send` answered with a refusal. */
+/** Whether `Run.send` got a refusal. */
 export function isRefusal(answer: unknown): boolean {
   return typeof answer === 'object' && answer !== null && 'code' in answer;
 }
 
-/** Behind every key of a run, but within its watches. */
+/** After every key of a run, but within its watches. */
 const lastKeyName = '\xff\xfe';
 
-/** What a run leaves: its keys, and what each of its watches has seen. */
+/** The result of a run: its keys, and the events of each of its watches. */
 export interface RunEnd {
   readonly state: unknown;
   readonly watched: readonly { readonly events: readonly unknown[]; readonly isCutShort: boolean }[];
 }
 
-/** One history on one server, in a part of the key space of its own. */
+/** One history on one server, in a separate part of the key space. */
 export class Run implements Place {
   readonly baseRevision: bigint;
   readonly #context: CaseContext;
@@ -49,7 +49,7 @@ export class Run implements Place {
     return BigInt(this.#number * 1000 + index + 1);
   }
 
-  /** The reply or the refusal, comparable with that of the other server. */
+  /** The reply or the refusal, in a form comparable with the other server's. */
   async send(operation: Operation): Promise<unknown> {
     try {
       return this.#comparable(await this.#call(operation));
@@ -94,7 +94,7 @@ export class Run implements Place {
 
   async #watch(operation: Operation & { call: 'watch' }): Promise<object> {
     const request = operation.make(this);
-    // A watch that begins in the future might never see the last key.
+    // A watch from a future revision might never see the last key.
     const latest = (await this.#context.revision()) + 1n;
     const startRevision = request.startRevision < latest ? request.startRevision : latest;
     const watched = new Watched(this.#context.watchStream(), { ...request, startRevision });

@@ -6,19 +6,19 @@ export interface Answers {
   readonly call: Operation['call'];
   readonly actual: unknown;
   readonly expected: unknown;
-  /** The calls so far, for who reads the failure. */
+  /** The calls so far, for the failure message. */
   readonly calls: string;
 }
 
 export function expectSameAnswer({ call, actual, expected, calls }: Answers): void {
-  // etcd 3.6 names the fault that comes first in a transaction; 3.4 looks at all puts before the ranges.
+  // etcd 3.6 reports the first fault in a transaction; 3.4 checks all puts before the ranges.
   if (call === 'txn' && isRefusal(expected)) expect(isRefusal(actual), calls).toBe(true);
   else expect(actual, calls).toEqual(expected);
 }
 
 /**
- * The same keys, and the same events for each watch. Whether a watch that compaction overtakes still sees what came
- * before is a matter of time, and so is a previous pair that is about to be compacted: the one that has less is right.
+ * The same keys, and the same events for each watch. Whether a watch with compacted revisions still gets the earlier
+ * ones depends on timing, and so does a previous pair that is about to be compacted: the one that has less is correct.
  */
 export function expectSameEnd(actual: RunEnd, expected: RunEnd, calls: string): void {
   expect(actual.state, calls).toEqual(expected.state);

@@ -16,12 +16,12 @@ export interface Histories {
 /** Only guards against hanging: a history takes about a tenth of a second. */
 export const patienceMs = (runs: number): number => 180_000 + runs * 5_000;
 
-/** What is left of the patience when the search for a shorter history ends, and what it has found is told. */
+/** The rest of the timeout when the search for a shorter history ends, and its result is reported. */
 const reportMs = 60_000;
 
 /**
- * Sends random histories to a new etcd and a new Tenure, one history after the other: a history finds what those before
- * it have left, so all that a failure depends on is the seed and the number of runs.
+ * Sends random histories to a new etcd and a new Tenure, one history after the other: each history finds the data of
+ * the earlier ones, so a failure depends only on the seed and the number of runs.
  */
 export async function expectSameHistories({ seed, runs, effort }: Histories): Promise<void> {
   const [etcd, tenure] = await Promise.all([startEtcd(), startTenure()]);
@@ -50,7 +50,7 @@ interface OneHistory {
   readonly etcd: RunningServer;
   readonly tenure: RunningServer;
   readonly operations: readonly Operation[];
-  /** Each history has keys and leases of its own. */
+  /** Each history has its own keys and leases. */
   readonly number: number;
 }
 

@@ -6,11 +6,11 @@ const watchId = 0n;
 
 export interface WatchedEvents {
   readonly events: readonly mvccpb.Event[];
-  /** Compaction overtook the watch: its events end early. */
+  /** Compaction ended the watch: its events end early. */
   readonly isCutShort: boolean;
 }
 
-/** One watch of a run, on a stream of its own, read only when the run ends. */
+/** One watch of a run, on its own stream, read only when the run ends. */
 export class Watched {
   readonly #stream: WatchStream;
   readonly #request: WatchCreate;
@@ -24,7 +24,7 @@ export class Watched {
     return this.#stream.create(this.#request);
   }
 
-  /** All events up to those of the key that is put and deleted last of all. */
+  /** All events up to those of the key that is put and deleted last. */
   async collect(lastKey: Uint8Array): Promise<WatchedEvents> {
     const last = this.#request.filters?.includes(Filter.NODELETE)
       ? mvccpb.Event_EventType.PUT

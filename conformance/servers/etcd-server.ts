@@ -24,7 +24,7 @@ function optionFlags(options: ServerOptions): string[] {
   return flags;
 }
 
-/** A one-member etcd on ports of the system's choice, whose shortest TTL is that of Tenure. */
+/** A one-member etcd on system-chosen ports, with the minimum TTL of Tenure. */
 export async function startEtcd(options: ServerOptions = {}): Promise<RunningServer> {
   const etcd = await EtcdProcess.start(
     `--name=${memberName}`,

@@ -1,4 +1,4 @@
-/** What a case may ask of its server, whichever kind it is. Left out: the server's default. */
+/** The options that a case may set for its server, of any kind. Left out: the server's default. */
 export interface ServerOptions {
   readonly quotaBackendBytes?: number;
   readonly maxRequestBytes?: number;

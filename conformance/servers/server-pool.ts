@@ -1,6 +1,6 @@
 import type { RunningServer } from './server-options.ts';
 
-/** Servers that are alike, each lent to one user at a time, who alone moves its revision meanwhile. */
+/** Identical servers, each lent to one user at a time, which alone changes its revision meanwhile. */
 export class ServerPool {
   readonly #servers: readonly RunningServer[];
   readonly #idle: RunningServer[];
@@ -20,7 +20,7 @@ export class ServerPool {
     throw failed.reason;
   }
 
-  /** Waits for a server that is free, uses it, and gives it back. */
+  /** Waits for a free server, uses it, and returns it. */
   async lend<T>(use: (server: RunningServer) => Promise<T>): Promise<T> {
     const server = this.#idle.shift() ?? (await new Promise<RunningServer>((resolve) => this.#waiting.push(resolve)));
     try {

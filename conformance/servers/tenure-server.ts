@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { ServeProcess } from '@tenure/test-support';
 import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
 
-/** The flags of `tenure serve` for what a case asks. */
+/** The flags of `tenure serve` for the options of a case. */
 export function optionFlags(options: ServerOptions): string[] {
-  // As etcd has it by default: what a case has written stays, and so does an alarm.
+  // As in etcd by default: the data of a case stays, and so does an alarm.
   const flags: string[] = ['--auto-compaction-retention=0'];
   const add = (flag: string, value: number | undefined, unit = ''): void => {
     if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
@@ -18,7 +18,7 @@ export function optionFlags(options: ServerOptions): string[] {
   return flags;
 }
 
-/** `tenure serve` on a port of the system's choice. */
+/** `tenure serve` on a system-chosen port. */
 export async function startTenure(
   options: ServerOptions = {},
   engine: 'memory' | 'file' = 'memory',

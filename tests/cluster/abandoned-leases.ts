@@ -5,13 +5,13 @@ import type { LastingWatch } from './lasting-watch.ts';
 interface Abandoned {
   readonly key: string;
   readonly ttlMs: number;
-  /** When its grant was sent: it lives for its TTL from some time after that. */
+  /** When its grant was sent: the lease lives for at least its TTL from then. */
   readonly sentMs: number;
-  /** When its grant was acknowledged: it lives no longer than the bound from some time before that. */
+  /** When its grant was acknowledged: the lease lives for at most the bound from then. */
   readonly acknowledgedMs: number;
 }
 
-/** Leases with a key each that nobody renews. */
+/** Leases with a key each that are never renewed. */
 export class AbandonedLeases {
   readonly #leases = new Map<string, Abandoned>();
   readonly #ttlMs: number;
@@ -24,7 +24,7 @@ export class AbandonedLeases {
     return this.#leases.size;
   }
 
-  /** Grants so many, in turn through each server. Their ids count up from `firstId`. */
+  /** Grants so many leases, through each server in turn, with ids from `firstId` on. */
   async abandon(members: readonly ClusterMember[], count: number, firstId: bigint): Promise<void> {
     const ttlMs = this.#ttlMs;
     await grantMany({ members, count, firstId, ttlMs, prefix: 'abandoned' }, (id, _, sentMs) => {
@@ -34,8 +34,8 @@ export class AbandonedLeases {
   }
 
   /**
-   * Resolves when the keys of all are gone. Throws if one went before its TTL had passed, or later than
-   * `boundMs(from, to)` after it was acknowledged: what this gives for the time from its grant to its end.
+   * Resolves when all keys are gone. Throws if a key was deleted before its TTL had passed, or later than
+   * `boundMs(from, to)` after its acknowledgement, for the time from its grant to its end.
    */
   async check(watch: LastingWatch, boundMs: (fromMs: number, toMs: number) => number): Promise<void> {
     const ends = new Map<string, number>();
@@ -47,12 +47,13 @@ export class AbandonedLeases {
     for (const { key, ttlMs, sentMs, acknowledgedMs } of this.#leases.values()) {
       const endMs = ends.get(key) ?? Infinity;
       const livedMs = Math.round(endMs - acknowledgedMs);
-      if (endMs - sentMs <= ttlMs) throw new Error(`${key} went ${Math.round(endMs - sentMs)} ms after its grant`);
+      if (endMs - sentMs <= ttlMs)
+        throw new Error(`${key} was deleted ${Math.round(endMs - sentMs)} ms after its grant`);
       const atMostMs = boundMs(acknowledgedMs, endMs);
       if (livedMs > atMostMs)
         throw new Error(`${key} lived for ${livedMs} ms, not for ${Math.round(atMostMs)} at most`);
       latestMs = Math.max(latestMs, livedMs);
     }
-    console.log(`of ${this.count} abandoned leases of ${this.#ttlMs} ms the last went after ${latestMs} ms`);
+    console.log(`of ${this.count} abandoned leases of ${this.#ttlMs} ms the last one expired after ${latestMs} ms`);
   }
 }

@@ -1,4 +1,4 @@
-import { checkAfterwards } from './afterwards.ts';
+import { checkAfterwards } from './invariants.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { KeptLeases } from './kept-leases.ts';
@@ -8,13 +8,13 @@ import { RoamingWriters } from './roaming-writers.ts';
 const writers = 4;
 
 export interface LoadOptions {
-  /** The servers that are written through: all that run, unless it is given. Leases are renewed through all. */
+  /** The servers that receive the writes: all running ones by default. Leases are renewed through all. */
   readonly writeThrough?: () => readonly ClusterMember[];
   readonly keptLeases?: number;
   readonly keptTtlMs?: number;
 }
 
-/** What clients of a cluster do while something goes wrong, and what they compare when it is over. */
+/** The work of clients of a cluster during a fault, and their checks afterwards. */
 export class ClusterLoad {
   readonly leases: KeptLeases;
   readonly watches: readonly LastingWatch[];
@@ -30,7 +30,7 @@ export class ClusterLoad {
     this.#writers = new RoamingWriters(writeThrough, writers, seed);
   }
 
-  /** `seed` keeps the values and the leases of several loads on one cluster apart. */
+  /** `seed` separates the values and the leases of several loads on one cluster. */
   static async start(cluster: Cluster, seed: number, options: LoadOptions = {}): Promise<ClusterLoad> {
     const { writeThrough = () => cluster.members, keptLeases = 60, keptTtlMs = 6_000 } = options;
     const load = new ClusterLoad(cluster, writeThrough, seed, keptTtlMs);
@@ -42,10 +42,10 @@ export class ClusterLoad {
     return this.#writers.acknowledged.length;
   }
 
-  /** The watch that began on that server, which ran when the load was started. */
+  /** The watch that began on that server, which was running when the load was started. */
   watchOf(member: ClusterMember): LastingWatch {
     const watch = this.watches[this.#began.indexOf(member)];
-    if (watch === undefined) throw new Error(`${member.name} did not run when the load was started`);
+    if (watch === undefined) throw new Error(`${member.name} was not running when the load was started`);
     return watch;
   }
 
@@ -59,7 +59,7 @@ export class ClusterLoad {
     }
   }
 
-  /** Ends the load. Throws unless all renewed leases still are, and all holds that must hold afterwards. */
+  /** Ends the load. Throws unless all renewed leases still exist and every invariant holds. */
   async finish(): Promise<void> {
     await this.leases.allRenewed();
     await this.#writers.stop();
@@ -69,7 +69,7 @@ export class ClusterLoad {
     await this.stop();
   }
 
-  /** Ends what is left of it. May be called at any time. */
+  /** Ends the rest of it. May be called at any time. */
   async stop(): Promise<void> {
     this.leases.stop();
     for (const watch of this.watches) watch.stop();

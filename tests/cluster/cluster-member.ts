@@ -8,7 +8,7 @@ export interface MemberOptions {
   readonly engine: string;
   /** Beside name, engine and address. */
   readonly flags?: readonly string[];
-  /** The address to listen at: a port of the system's choice unless it is given. */
+  /** The address to listen at; by default a port that the system chooses. */
   readonly listen?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -45,7 +45,7 @@ export class ClusterMember {
     return new ClusterMember(name, process, url.replace('http://', ''));
   }
 
-  /** Whom this server holds for the leader, and whether that is itself. */
+  /** The leader in the view of this server, and whether it is this server. */
   async leadership(): Promise<{ leader: bigint; epoch: bigint; leads: boolean }> {
     const { header, leader, raftTerm } = await this.maintenance.status({}, { deadlineMs: 2_000 });
     return { leader, epoch: raftTerm, leads: leader !== 0n && leader === header?.memberId };
@@ -56,14 +56,14 @@ export class ClusterMember {
     return Number(header?.revision);
   }
 
-  /** The value of a key by a linearizable read; undefined when there is no such key. */
+  /** The value of a key by a linearizable read; undefined if the key does not exist. */
   async get(key: string): Promise<string | undefined> {
     const { kvs } = await this.kv.range({ key: Buffer.from(key) });
     const value = kvs[0]?.value;
     return value === undefined ? undefined : Buffer.from(value).toString();
   }
 
-  /** What /readyz answers: its status and its text. */
+  /** The reply of /readyz: its status and its text. */
   async ready(): Promise<{ status: number; text: string }> {
     if (!this.isAlive) throw new Error(`${this.name} has ended: ${this.process.err}`);
     const reply = await fetch(`http://${this.address}/readyz?verbose`);

@@ -8,7 +8,7 @@ import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
 import { StallMeter } from './stall-meter.ts';
 
-/** Of leases that are renewed: generous, for a machine that is busy. */
+/** The TTL of leases that are renewed: long, for a busy machine. */
 const keptTtlMs = 5_000;
 const abandonedTtlMs = 2_000;
 const isSoak = inject('effort') === 'soak';
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     await database?.dispose();
   });
 
-  test('are one store, whichever of them is asked', async () => {
+  test('are one store, through each of them', async () => {
     const { members } = cluster;
     const watches = members.map((_, at) => new LastingWatch(() => members, at));
     let revision = 0;
@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     await cluster.checkSameState();
   });
 
-  test('are listed as members, under the leader that all of them name', async () => {
+  test('are listed as members, and agree on the leader', async () => {
     const leader = await cluster.leader();
     const { members } = await leader.cluster.memberList({});
     expect(members.map(({ name }) => name).sort()).toEqual(['s1', 's2', 's3']);
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     );
   });
 
-  test('know at once what another has granted, and what another has revoked', async () => {
+  test('know at once which leases another server has granted or revoked', async () => {
     const { members } = cluster;
     const streams = members.map(({ client }) => new KeepAliveStream(client));
     let revision = 0n;
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     for (const stream of streams) stream.close();
   });
 
-  test('keep every lease that is renewed, and end every other in time, when the leader is killed', async () => {
+  test('keep every renewed lease, and expire every other in time, when the leader is killed', async () => {
     const load = await ClusterLoad.start(cluster, 1, { keptLeases: leases, keptTtlMs });
     const abandoned = new AbandonedLeases(abandonedTtlMs);
     await abandoned.abandon(cluster.members, leases, 200_000n);
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     await load.finish();
   });
 
-  test('refuse another that runs under the name of one of them', async () => {
+  test('refuse a server with the name of one of them', async () => {
     const seconds = cluster.members.map(({ name }) => cluster.join({ name, engine: database.url() }));
     for (const outcome of await Promise.allSettled(seconds)) {
       expect(outcome).toMatchObject({ status: 'rejected' });
@@ -122,9 +122,9 @@ describe.skipIf(!hasPostgres())('three servers on PostgreSQL', { timeout: 180_00
     await cluster.leader();
   });
 
-  test('go on where they were after all of them were stopped', async () => {
+  test('continue from their last state after all of them were stopped', async () => {
     const [granting] = cluster.members as [ClusterMember];
-    // Those of the load would expire meanwhile, each at a revision.
+    // The leases of the load would expire meanwhile, each with a revision.
     const { leases: left } = await granting.lease.leaseLeases({});
     for (const { ID } of left) await granting.lease.leaseRevoke({ ID }).catch(() => undefined);
     const revision = await (await cluster.leader()).put('before', 'the restart');

@@ -1,17 +1,17 @@
 import { ClusterMember, type MemberOptions } from './cluster-member.ts';
 
-/** How long anything that a cluster does by itself may take before a test gives up on it. */
+/** The timeout for anything that a cluster does by itself. */
 const patienceMs = 60_000;
 const pollMs = 20;
 
-/** Resolves with the first answer that is not undefined. What throws meanwhile is asked again. */
+/** Resolves with the first answer that is not undefined. Asks again after an error. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined>,
   withinMs = patienceMs,
 ): Promise<T> {
   const untilMs = performance.now() + withinMs;
-  let last: unknown = 'it never was so';
+  let last: unknown = 'the condition was never met';
   while (performance.now() < untilMs) {
     try {
       const answer = await ask();
@@ -21,7 +21,7 @@ export async function eventually<T>(
     }
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
-  throw new Error(`waited ${withinMs} ms in vain: ${what}; ${String(last)}`);
+  throw new Error(`no success within ${withinMs} ms: ${what}; ${String(last)}`);
 }
 
 /** Several servers on one log. */
@@ -40,12 +40,12 @@ export class Cluster {
     }
   }
 
-  /** Those that run, in the order of their names. */
+  /** The running servers, ordered by name. */
   get members(): readonly ClusterMember[] {
     return this.#members.filter(({ isAlive }) => isAlive).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Of those that run. */
+  /** One of the running servers. */
   get pids(): readonly number[] {
     return this.members.map(({ process }) => process.pid);
   }
@@ -57,7 +57,7 @@ export class Cluster {
     return member;
   }
 
-  /** The server that all who are asked hold for the leader, itself included, in an epoch behind `epochBefore`. */
+  /** The server that all given servers name as the leader, itself included, in an epoch after `epochBefore`. */
   leader(asked: readonly ClusterMember[] = this.members, epochBefore = 0n): Promise<ClusterMember> {
     return eventually('all agree on a leader', async () => {
       const views = await Promise.all(asked.map((member) => member.leadership()));
@@ -71,13 +71,13 @@ export class Cluster {
     return this.members.filter((member) => member !== leader);
   }
 
-  /** Throws unless all hold the same at the same revision; gives that revision. */
+  /** Throws unless all servers hold the same content at the same revision; returns that revision. */
   async checkSameState(): Promise<number> {
     const { header } = await (await this.leader()).kv.range({ key: Buffer.from('any') });
     const revision = header?.revision ?? 0n;
     const hashes = await Promise.all(
       this.members.map(async ({ kv, maintenance, name }) => {
-        // A linearizable read: then the server has applied what it is asked to hash.
+        // A linearizable read: afterwards the server has applied everything that the hash must cover.
         await kv.range({ key: Buffer.from('any') });
         const { hash, compactRevision } = await maintenance.hashKV({ revision });
         return { name, hash: `${hash} from ${compactRevision}` };

@@ -10,25 +10,25 @@ import { describeConformance } from '../../conformance/suite.ts';
 import { ClusterMember, type MemberOptions } from './cluster-member.ts';
 import { testedEngines, type TestedEngine } from './tested-engine.ts';
 
-/** The etcd API that Tenure says it speaks, in Status and at /version. */
+/** The version of etcd's API that Tenure reports, in Status and at /version. */
 const apiVersion = '3.6.0';
 
-const oneServer = 'it is about a cluster of one server';
+const oneServer = 'it tests a cluster of one server';
 const throughFollower: readonly (readonly [string, string])[] = [
   [
     'renews many leases on one stream, answered in the order of the requests',
     'what one lease waits for holds up no other, so only the answers about one lease are in order',
   ],
-  ['answers Status: one member that leads itself and lags behind nothing', oneServer],
+  ['answers Status: one member that leads and does not lag', oneServer],
   ['lists the one member by the id in each header', oneServer],
   ['does not remove the only member', oneServer],
   ['promotes no member that is no learner', oneServer],
   ['adds no member by a call, nor another URL to one', oneServer],
-  ['hands the lead to no member that there is not, and lets the leader lead on', oneServer],
+  ['does not transfer the leadership to an unknown member, and keeps the leader', oneServer],
 ];
 
 const oneServerAlone = { role: 'one server', exceptions: [] } as const;
-/** It is asked beside the leader that came before it, so that all goes through both. */
+/** The suite runs against this server and the leader started before it, so that every call goes through both. */
 const follower = { role: 'a follower', exceptions: throughFollower } as const;
 const roles = inject('effort') === 'soak' ? [oneServerAlone, follower] : [follower];
 

@@ -1,10 +1,9 @@
-import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
+import { EtcdProcess, frameMessage, hasEtcd, hasPostgres, PostgresCluster, RawClient } from '@tenure/test-support';
 import { toBinary, create } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { describe, expect, test, type TestContext } from 'vitest';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
-import { frameMessage, RawClient } from '../../packages/server/src/transport/testing/raw-call.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 
@@ -17,13 +16,13 @@ const requests: Readonly<Record<string, Uint8Array>> = {
   '/etcdserverpb.Lease/LeaseLeases': toBinary(LeaseLeasesRequestSchema, create(LeaseLeasesRequestSchema, {})),
 };
 const pages = ['/readyz?verbose', '/health', '/livez?verbose', '/metrics', '/version'];
-/** Of hosts, ports, users, SQL, file names and drivers: nothing that a stranger should read. */
+/** Hosts, ports, users, SQL, file names and drivers, which must not be disclosed to clients. */
 const details = [
   /127\.0\.0\.1|localhost|:\d{4,5}\b|postgres|etcd:\/\//,
   /ECONN|SQL|INSERT|tenure\.entries|extend file|base\/5|space exceeded|quota-backend/,
 ];
 
-/** What a server answers while the database is in trouble. */
+/** The replies of a server while the database is unavailable. */
 async function expectTold(member: ClusterMember, reason: string): Promise<void> {
   await eventually(`${member.name} says that ${reason}`, async () => {
     const { status, text } = await member.ready();
@@ -56,14 +55,14 @@ async function startPair(engine: string, { onTestFinished }: TestContext): Promi
 
 async function expectTrouble(cluster: Cluster, reason: string, words: RegExp): Promise<void> {
   await Promise.all(cluster.members.map((member) => expectTold(member, reason)));
-  // The operator reads there what the database said, and where it is.
+  // The server's log, for the operator, has the message of the database and its address.
   expect(cluster.members.map(({ process }) => process.err).join('')).toMatch(words);
 }
 
 async function expectWell(cluster: Cluster): Promise<void> {
   for (const member of cluster.members) {
-    // A server may be ready again, and take a write, before it has read anything else in the database.
-    const errors = await eventually(`${member.name} is well again`, async () => {
+    // A server may be ready again and accept a write before it has read anything else from the database.
+    const errors = await eventually(`${member.name} is healthy again`, async () => {
       const isReady = (await member.ready()).status === 200 && (await member.put('after', member.name)) > 0;
       const { errors: told } = await member.maintenance.status({});
       return isReady && told.length === 0 ? told : undefined;
@@ -72,8 +71,8 @@ async function expectWell(cluster: Cluster): Promise<void> {
   }
 }
 
-describe.concurrent('what clients are told of a database in trouble', () => {
-  test.skipIf(!hasPostgres())('a PostgreSQL that is stopped cannot be reached', async (context) => {
+describe.concurrent('what clients are told about an unavailable database', () => {
+  test.skipIf(!hasPostgres())('a stopped PostgreSQL cannot be reached', async (context) => {
     const database = await PostgresCluster.create();
     context.onTestFinished(() => database.dispose());
     const cluster = await startPair(database.url(), context);
@@ -87,7 +86,7 @@ describe.concurrent('what clients are told of a database in trouble', () => {
     const database = await PostgresCluster.create();
     context.onTestFinished(() => database.dispose());
     const cluster = await startPair(database.url(), context);
-    // The error of a full disk, with PostgreSQL's code and words, where an append writes its entry.
+    // PostgreSQL's code and message for a full disk, raised where an append writes its entry.
     await database.query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device' USING ERRCODE = 'disk_full';
     END $$`);
@@ -97,7 +96,7 @@ describe.concurrent('what clients are told of a database in trouble', () => {
     await expectWell(cluster);
   });
 
-  test.skipIf(!hasEtcd())('an etcd that is gone cannot be reached', async (context) => {
+  test.skipIf(!hasEtcd())('a stopped etcd cannot be reached', async (context) => {
     const etcd = await EtcdProcess.start();
     context.onTestFinished(() => etcd.dispose());
     const cluster = await startPair(`etcd://${etcd.endpoint}/tenure`, context);

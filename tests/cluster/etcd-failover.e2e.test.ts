@@ -8,7 +8,7 @@ import { StallMeter } from './stall-meter.ts';
 const keptTtlMs = 5_000;
 const abandonedTtlMs = 2_000;
 
-/** The same on PostgreSQL is in `cluster.e2e`, with much more. */
+/** `cluster.e2e` has the same for PostgreSQL, and much more. */
 describe.skipIf(!hasEtcd())('two servers on etcd', { timeout: 180_000 }, () => {
   let etcd: EtcdProcess;
   let cluster: Cluster;
@@ -23,7 +23,7 @@ describe.skipIf(!hasEtcd())('two servers on etcd', { timeout: 180_000 }, () => {
     await etcd?.dispose();
   });
 
-  test('keep every lease that is renewed, and end every other in time, when the leader is killed', async () => {
+  test('keep every renewed lease, and expire every other in time, when the leader is killed', async () => {
     const load = await ClusterLoad.start(cluster, 1, { keptLeases: 20, keptTtlMs });
     const abandoned = new AbandonedLeases(abandonedTtlMs);
     await abandoned.abandon(cluster.members, 20, 200_000n);

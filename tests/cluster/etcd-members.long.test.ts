@@ -10,7 +10,7 @@ test.skipIf(!hasEtcd())(
   async () => {
     const members = await startEtcdCluster();
     const endpoints = members.map(({ endpoint }) => endpoint);
-    // Each server asks another member first.
+    // Each server connects to a different member first.
     const optionsOf = (at: number) => {
       const order = [...endpoints.slice(at), ...endpoints.slice(0, at)];
       return { name: `s${at + 1}`, engine: `etcd://${order.join(',')}/tenure` };

@@ -6,12 +6,12 @@ import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
 
 const names = ['s1', 's2', 's3'];
-/** What the command ends with when the server had to stop. */
+/** The exit code of the command when the server had to stop. */
 const failedExitCode = 1;
 const pauseMs = 10;
 const writes = { commit: 40, ci: 40, soak: 100 }[inject('effort')];
 
-/** Asks a server for a key until it has ended, linearizably, and gives whatever it answers. */
+/** Reads a key from a server, linearizably, until the server has ended, and yields every answer. */
 async function readUntilItEnds(member: ClusterMember, key: string): Promise<string[]> {
   const answers: string[] = [];
   while (member.isAlive) {
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     [pair, cluster, load] = [undefined, undefined, undefined];
   });
 
-  test('follow to the standby when a synchronous primary is killed, and have lost nothing', async () => {
+  test('continue on the standby when a synchronous primary is killed, and lose nothing', async () => {
     const [databases, servers] = await open();
     await databases.makeSynchronous();
     const running = (load = await ClusterLoad.start(servers, 1));
@@ -53,7 +53,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await running.finish();
   });
 
-  test('tell no watcher of a write that only the primary has, and that is lost with it', async () => {
+  test('report no write to a watcher that only the primary has and that is lost with it', async () => {
     const [databases, servers] = await open();
     await databases.makeSynchronous();
     const { primary, standby } = databases;
@@ -73,7 +73,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await eventually('an append waits for the standby', async () =>
       (await primary.query(ended)).length > 0 ? true : undefined,
     );
-    // Nobody tries that write again, so that it can come from nowhere else.
+    // No client retries that write, so its value has no other origin.
     await writing;
     const lost = `value ${written + 1}.`;
     const shown = `SELECT FROM tenure.entries WHERE position($1::bytea IN bytes) > 0`;
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await standby.start();
     await standby.promote();
     await eventually(
-      'a server takes a write',
+      'a server accepts a write',
       () => servers.members[0]?.put('k', 'after') ?? Promise.resolve(undefined),
     );
     for (const watch of watches) {
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await servers.checkSameState();
   });
 
-  test('stop when an asynchronous standby takes over that lacks what they have applied', async () => {
+  test('stop when an asynchronous standby takes over that lacks entries they have applied', async () => {
     const [databases, servers] = await open();
     const leader = await servers.leader();
     await leader.put('fresh', 'on both');
@@ -117,16 +117,16 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
       expect(err).toMatch(/Error: the server stopped: the log ends at entry \d+, before entry \d+ that was applied/);
       expect(err).toContain('the database has lost the end of it, as after a failover to a standby');
     }
-    // Nobody was told of the lost state as if it were current, from the moment that it was lost.
+    // No client was told of the lost state as if it were current, from the moment of the loss.
     expect(await Promise.all(answers)).toEqual([[], [], []]);
 
-    // Those that start anew have never applied what was lost, and go on from what there is.
+    // New servers have never applied the lost entries, and continue from the remaining log.
     await Promise.all(names.map((name) => servers.join({ name, engine: databases.url })));
     for (const member of servers.members) expect(await member.get('fresh')).toBe('on both');
     await servers.checkSameState();
   });
 
-  test('stop as well when the standby has gone on with other entries in place of those', async () => {
+  test('stop as well when the standby has other entries in place of the lost ones', async () => {
     const [databases, servers] = await open();
     const [slow] = (await servers.followers()) as [ClusterMember];
     const ahead = servers.members.filter((member) => member !== slow);
@@ -142,7 +142,7 @@ describe.skipIf(!hasPostgres())('three servers on a pair of PostgreSQL servers',
     await databases.primary.stop('kill');
     for (const { process } of ahead) process.signal('SIGSTOP');
     await databases.standby.promote();
-    // It never had what was lost, so that it may lead; when the others wake, the log is longer than ever.
+    // This server never had the lost entries, so it may lead. When the others resume, the log is longer than before.
     slow.process.signal('SIGCONT');
     await servers.leader([slow]);
     for (let write = 1; (await lastIndex(databases.standby)) < lostEnd + 5; write += 1) {

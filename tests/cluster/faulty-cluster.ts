@@ -6,19 +6,19 @@ import type { TestedEngine } from './tested-engine.ts';
 interface Lines {
   /** Between this server and the engine. */
   readonly engine: CuttingProxy;
-  /** Between the other servers and this one. Clients of the tests do not go through it. */
+  /** Between the other servers and this one. Clients of the tests bypass it. */
   readonly peers: CuttingProxy;
   readonly listen: string;
 }
 
-/** What all servers are started with. */
+/** The options of all servers. */
 export interface CommonOptions {
   readonly flags?: readonly string[];
-  /** The environment of the server of that name. */
+  /** The environment of the server with that name. */
   readonly envOf?: (name: string) => Readonly<Record<string, string>>;
 }
 
-/** Three servers on one engine with a network between all of them that can be cut. */
+/** Three servers on one engine. The network between all of them can be cut. */
 export class FaultyCluster {
   readonly engine: TestedEngine;
   readonly servers: Cluster;
@@ -54,17 +54,17 @@ export class FaultyCluster {
     }
   }
 
-  /** The way of a server to the engine. */
+  /** The network from a server to the engine. */
   engineOf({ name }: ClusterMember): CuttingProxy {
     return this.#linesOf(name).engine;
   }
 
-  /** The way of the other servers to this one. */
+  /** The network from the other servers to this one. */
   peersOf({ name }: ClusterMember): CuttingProxy {
     return this.#linesOf(name).peers;
   }
 
-  /** The servers that run, but for this one. */
+  /** The running servers other than this one. */
   others(out: ClusterMember): ClusterMember[] {
     return this.servers.members.filter((member) => member !== out);
   }

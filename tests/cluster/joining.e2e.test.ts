@@ -8,7 +8,7 @@ const nameTaken = /a server of the same name is running/;
 const rounds = { commit: 1, ci: 3, soak: 10 }[inject('effort')];
 const limits = { timeout: 180_000 };
 
-describe.skipIf(!hasPostgres())('two servers that are started at the same moment under one new name', limits, () => {
+describe.skipIf(!hasPostgres())('two servers started at the same moment under one new name', limits, () => {
   let database: PostgresDatabase;
   const cluster = new Cluster();
 
@@ -30,7 +30,7 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
     for (const reason of refused) expect(reason).toMatch(nameTaken);
     expect(ready.length).toBeGreaterThan(0);
     if (ready.length === 1) return;
-    // Both may say that they are ready before one of them learns of the other.
+    // Both may report that they are ready before one of them learns of the other.
     const end = await Promise.race(ready.map(({ process }) => process.ended));
     expect(end.err).toMatch(nameTaken);
   }
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
     return members.filter((member) => member.name === name).map(({ ID }) => ID);
   }
 
-  test('become one member of a cluster that is there, and the other stops', async () => {
+  test('become one member of an existing cluster, and the other stops', async () => {
     await cluster.join({ name: 'first', engine: database.url() });
     for (let round = 0; round < rounds; round += 1) {
       const name = `twin-${round}`;
@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
     await cluster.checkSameState();
   });
 
-  test('become one member of a cluster that they make, and the other stops', async () => {
+  test('become one member of a new cluster, and the other stops', async () => {
     await startBoth('twin');
     const [id] = await idsOf('twin');
     const member = await cluster.leader();
@@ -62,8 +62,8 @@ describe.skipIf(!hasPostgres())('two servers that are started at the same moment
   });
 });
 
-describe.skipIf(!hasPostgres())('a server that is removed from the members while it leads', limits, () => {
-  test('can be reached by those that come later', async () => {
+describe.skipIf(!hasPostgres())('a leader that is removed from the members', limits, () => {
+  test('can be reached by servers that join later', async () => {
     const database = await PostgresDatabase.create();
     const options = ['s1', 's2'].map((name) => ({ name, engine: database.url() }));
     const cluster = await Cluster.start(options);

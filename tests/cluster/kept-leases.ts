@@ -10,22 +10,22 @@ interface Renewals {
   isOver: boolean;
 }
 
-/** A client whose stream ended tries the next server after so long. */
+/** The delay before a client whose stream ended tries the next server. */
 const reopenDelayMs = 200;
-/** Renewals are sent this often within a TTL. */
+/** The number of renewals within a TTL. */
 const renewalsPerTtl = 3;
 
 /**
- * Many leases, each with a key, renewed through all servers over one long-lived stream to each. When a server is gone
- * its leases go to another; a server that stands must not end its stream, unless it has no leader for too long.
+ * Many leases, each with a key, renewed through all servers over one long-lived stream to each. When a server is gone,
+ * its leases move to another. A running server must not end its stream, unless it has no leader for too long.
  */
 export class KeptLeases {
   readonly ids: bigint[] = [];
-  /** Leases that a renewal was told are gone. */
+  /** Leases that a renewal reported as gone. */
   readonly lost: bigint[] = [];
   /** Servers that ended their stream although they were alive, with the code and the reason. */
   readonly brokenStreams: string[] = [];
-  /** How often a server that was alive ended its stream because it had had no leader for too long. */
+  /** How often a running server ended its stream because it had had no leader for too long. */
   leaderless = 0;
   acknowledged = 0;
   readonly #acknowledgedMs = new Map<bigint, number>();
@@ -34,13 +34,13 @@ export class KeptLeases {
   #streams: Renewals[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** `members`: those that can be asked for renewals now. */
+  /** `members`: the servers that can receive renewals now. */
   constructor(ttlMs: number, members: () => readonly ClusterMember[]) {
     this.#ttlMs = ttlMs;
     this.#members = members;
   }
 
-  /** Grants so many, in turn through each server, and renews them from now on. */
+  /** Grants so many leases, through each server in turn, and renews them from now on. */
   async keep(count: number, firstId: bigint): Promise<void> {
     const members = this.#members();
     this.#streams = members.map((member) => this.#open(member, []));
@@ -59,7 +59,7 @@ export class KeptLeases {
     for (const { stream } of streams) stream.close();
   }
 
-  /** Resolves when a renewal of each has been acknowledged since the call. Throws if one was told that it is gone. */
+  /** Resolves when a renewal of each lease has been acknowledged since the call. Throws if one is gone. */
   async allRenewed(): Promise<void> {
     const fromMs = performance.now();
     await eventually('every kept lease is renewed', async () => {
@@ -70,8 +70,8 @@ export class KeptLeases {
   }
 
   /**
-   * Throws if one of them is gone, or if a server that was alive ended a stream other than to send its client to
-   * another one. `through`: the server that is asked.
+   * Throws if a lease is gone, or if a running server ended a stream for another reason than to send its client to
+   * another server. `through`: the server that is asked.
    */
   async check(through: ClusterMember): Promise<void> {
     const other = this.brokenStreams.filter((each) => !each.includes(`: ${Code.unavailable} `));
@@ -95,7 +95,7 @@ export class KeptLeases {
     return renewals;
   }
 
-  /** A client whose stream ended goes to the next server that stands, as etcd's do, and renews at once. */
+  /** A client whose stream ended goes to the next running server, as etcd's clients do, and renews at once. */
   #moveOn(from: Renewals): void {
     const at = this.#streams.indexOf(from);
     if (at < 0) return;
@@ -112,7 +112,7 @@ export class KeptLeases {
 
   async #read(renewals: Renewals): Promise<void> {
     while (!renewals.isOver) {
-      // Waiting in vain for a while is what a time without a leader looks like.
+      // During a time without a leader, renewals wait without an answer.
       const reply = await renewals.stream.next().catch(() => undefined);
       if (reply === undefined) continue;
       this.acknowledged += 1;
@@ -131,15 +131,15 @@ export interface Grants {
   readonly count: number;
   readonly firstId: bigint;
   readonly ttlMs: number;
-  /** Of the key that each holds: prefix/id. */
+  /** The key of a lease: prefix/id. */
   readonly prefix: string;
 }
 
-/** So many are granted at once: a thousand requests that wait together would wait for seconds on a small machine. */
+/** Limit on concurrent grants: a thousand waiting requests would take seconds on a small machine. */
 const grantsAtOnce = 32;
 const attempts = 5;
 
-/** Grants leases with a key each, in turn through all servers; `granted` is told when the lease is there. */
+/** Grants leases with a key each, through all servers in turn; `granted` is called when a lease exists. */
 export async function grantMany(
   { members, count, firstId, ttlMs, prefix }: Grants,
   granted: (id: bigint, at: number, sentMs: number) => void,
@@ -158,11 +158,11 @@ export async function grantMany(
       });
       granted(id, at, sentMs);
       try {
-        // Each attempt has a value of its own: what is there twice was then written twice by the servers.
+        // Each attempt has its own value: a value that occurs twice was written twice by the servers.
         await persistently((attempt) => kv.put({ key, value: Buffer.from(`${id} ${round}.${attempt}`), lease: id }));
         return;
       } catch (error) {
-        // On a machine that is busy for longer than the lease lives it has ended before its key came.
+        // On a machine that is busy for longer than the TTL, the lease has expired before its key was put.
         const hasEnded = error instanceof Refusal && error.details === 'etcdserver: requested lease not found';
         if (!hasEnded || performance.now() - sentMs < ttlMs || round === attempts) throw error;
       }
@@ -175,7 +175,7 @@ export async function grantMany(
   await Promise.all(Array.from({ length: Math.min(count, grantsAtOnce) }, lane));
 }
 
-/** A request whose outcome a busy machine could not tell in time is made again. */
+/** A request whose outcome a busy machine could not report in time is repeated. */
 async function persistently(request: (attempt: number) => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

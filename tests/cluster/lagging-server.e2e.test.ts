@@ -4,14 +4,14 @@ import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import { EngineError } from '../../packages/server/src/engines/engine-error.ts';
 import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts';
 import { openSharedEngine } from '../../packages/server/src/engines/shared-engine.ts';
-import { checkAfterwards } from './afterwards.ts';
+import { checkAfterwards } from './invariants.ts';
 import { Cluster, eventually } from './cluster.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { LastingWatch } from './lasting-watch.ts';
 
 const snapshotCount = 20;
 const all = Buffer.alloc(1);
-/** How long a slow machine may take for some hundred writes and a dozen snapshots, and for reading one of these. */
+/** The time that a slow machine may take for some hundred writes and a dozen snapshots, and for reading a snapshot. */
 const patienceMs = 60_000;
 
 interface Write {
@@ -20,7 +20,7 @@ interface Write {
   readonly revision: number;
 }
 
-/** Two servers that write snapshots often, of which the one that follows is made to stand still. */
+/** Two servers that write snapshots often. The follower is suspended. */
 class StoppedServer {
   readonly writes: Write[] = [];
   readonly cluster: Cluster;
@@ -51,13 +51,13 @@ class StoppedServer {
     }
   }
 
-  /** Stops the server that follows, and resolves when the log does not hold any more what it has to read next. */
+  /** Suspends the follower, and resolves when the log no longer has the entry that it must read next. */
   async stopUntilTrimmed(meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<void> {
     const reached = Number((await this.out.maintenance.status({})).raftAppliedIndex);
     this.out.process.signal('SIGSTOP');
     await this.write(snapshotCount);
     await meanwhile();
-    // The requests that it was stopped with may have moved it on a little; then comes what it is certain not to have.
+    // The follower may still read entries that were requested before its suspension. It certainly lacks the later ones.
     const beyond = reached + snapshotCount;
     await eventually(
       'the log is trimmed',
@@ -69,12 +69,12 @@ class StoppedServer {
     );
   }
 
-  /** Lets it go on, and resolves when it has come to the end of the log. */
+  /** Resumes the follower, and resolves when it has reached the end of the log. */
   async goOn(): Promise<void> {
     const loads = this.#loads();
     this.out.process.signal('SIGCONT');
     const hasLoaded = (): Promise<true | undefined> => Promise.resolve(this.#loads() > loads || undefined);
-    await eventually('it goes on behind a snapshot', hasLoaded, patienceMs);
+    await eventually('it continues from a snapshot', hasLoaded, patienceMs);
     const { key, value } = this.writes.at(-1) as Write;
     await eventually('it can be read from', async () => ((await this.out.get(key)) === value ? true : undefined));
   }
@@ -85,10 +85,10 @@ class StoppedServer {
   }
 
   #loads(): number {
-    return this.out.process.err.split('goes on behind a snapshot').length;
+    return this.out.process.err.split('continues from a snapshot').length;
   }
 
-  /** A place with a wrong hash is refused: as trimmed, or as another log's. */
+  /** A position with a wrong hash is refused: either as trimmed, or as of another log. */
   async #isTrimmed(index: number): Promise<boolean> {
     const reading = this.#log.follow({ index, hash: '0'.repeat(32) }, new AbortController().signal);
     const refusal: unknown = await reading[Symbol.asyncIterator]()
@@ -101,10 +101,10 @@ class StoppedServer {
 const cleanups: (() => Promise<unknown>)[] = [];
 const limits = { timeout: 4 * patienceMs };
 
-/** On etcd a server that stood still reads on in etcd's own history, until that is compacted. */
+/** On etcd a suspended server continues to read etcd's own history, until that is compacted. */
 describe
   .skipIf(!hasPostgres())
-  .concurrent('a server on PostgreSQL that stood still for longer than the log reaches', limits, () => {
+  .concurrent('a server on PostgreSQL that was suspended until its next entry was trimmed', limits, () => {
     const start = async (): Promise<StoppedServer> => {
       const database = await PostgresDatabase.create();
       const servers = await StoppedServer.start(database.url());
@@ -119,14 +119,14 @@ describe
       for (const cleanup of cleanups.splice(0)) await cleanup();
     });
 
-    test('goes on from a snapshot without a restart, and its watches miss nothing', async ({ onTestFinished }) => {
+    test('continues from a snapshot without a restart, and its watches miss nothing', async ({ onTestFinished }) => {
       const servers = await start();
       const { out, leader, cluster } = servers;
       const watch = new LastingWatch(() => [out], 0);
       onTestFinished(() => watch.stop());
       await servers.write(5);
       await watch.seen(({ value }) => value === 'value-4');
-      // Their outcomes are before it stops, in what it passes over, behind that, or nowhere.
+      // Their outcomes are before the suspension, in the skipped part of the log, behind it, or nowhere.
       const asked = Array.from({ length: 30 }, (_, at) => {
         const [key, value] = [`asked/${at}`, `asked-${at}`];
         return out.put(key, value).then(
@@ -154,7 +154,7 @@ describe
       expect(out.isAlive).toBe(true);
     });
 
-    test('ends a watch whose events were compacted meanwhile, and tells from where to go on', async () => {
+    test('ends a watch whose events were compacted meanwhile, and reports where to resume', async () => {
       const servers = await start();
       const { out, leader, cluster } = servers;
       const stream = new WatchStream(out.client);

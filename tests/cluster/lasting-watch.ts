@@ -11,12 +11,14 @@ export interface SeenEvent {
   readonly atMs: number;
 }
 
-/** How long it waits before it tries another server. */
+/** The delay before it tries another server. */
 const retryMs = 50;
-/** How long somebody waits for an event. */
+/** How long a caller waits for an event. */
 const patienceMs = 60_000;
 
-/** All keys, watched through one server after another: when one is gone, the next goes on where it had come to. */
+/**
+ * A watch of all keys through one server after another: when one is gone, the next continues from the last revision.
+ */
 export class LastingWatch {
   readonly events: SeenEvent[] = [];
   readonly #members: () => readonly ClusterMember[];
@@ -26,14 +28,14 @@ export class LastingWatch {
   #arrived: () => void = () => undefined;
   #problem: Error | undefined;
 
-  /** Begins with the member of that number. `members`: those that can be watched through now. */
+  /** Begins with the member of that number. `members`: the servers that can be watched now. */
   constructor(members: () => readonly ClusterMember[], first: number) {
     this.#members = members;
     this.#at = first;
     void this.#run();
   }
 
-  /** Resolves when an event was seen for which `wanted` holds. */
+  /** Resolves when the watch has seen an event for which `wanted` holds. */
   async seen(wanted: (event: SeenEvent) => boolean, withinMs = patienceMs): Promise<SeenEvent> {
     const untilMs = performance.now() + withinMs;
     for (let at = 0; ;) {
@@ -55,7 +57,7 @@ export class LastingWatch {
     }
   }
 
-  /** What was seen up to that revision, one line for each event. */
+  /** The events up to that revision, one line each. */
   history(upTo: number): string {
     const lines: string[] = [];
     for (const { revision, key, value } of this.events) if (revision <= upTo) lines.push(`${revision} ${key} ${value}`);
@@ -67,7 +69,7 @@ export class LastingWatch {
     this.#stream?.close();
   }
 
-  /** Throws unless every acknowledged write is there, at its revision, and no value of a key was written twice. */
+  /** Throws unless every acknowledged write has an event, at its revision, and no value of a key was written twice. */
   check(writes: readonly AcknowledgedWrite[]): void {
     if (this.#problem !== undefined) throw this.#problem;
     const at = new Map<string, string | undefined>();
@@ -86,7 +88,7 @@ export class LastingWatch {
     }
   }
 
-  /** The keys and values that the events up to that revision come to. */
+  /** The keys and values that result from the events up to that revision. */
   outcome(upTo: number): Map<string, string> {
     const held = new Map<string, string>();
     for (const { key, value, revision } of this.events) {
@@ -113,7 +115,7 @@ export class LastingWatch {
     this.#stream = stream;
     const startRevision = BigInt((this.events.at(-1)?.revision ?? 0) + 1);
     const all = Buffer.alloc(1);
-    // A stream's end fails whoever waits for its next message: here that is how it shows.
+    // The end of a stream rejects the wait for its next message, which ends this loop.
     let isOver = false;
     const over = stream.ended.then(() => (isOver = true));
     try {

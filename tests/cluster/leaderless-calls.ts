@@ -14,8 +14,8 @@ const noLeader = { code: 14, details: 'etcdserver: no leader' };
 const patient = { deadlineMs: 30_000 };
 
 /**
- * What clients see of a server whose leader is lost, by etcd's rules: the same for etcd and for Tenure. Streams are
- * opened while all is well, and looked at when the leader is gone.
+ * The errors of a server whose leader is lost, by etcd's rules: the same for etcd and for Tenure. Streams are opened
+ * while there is a leader, and checked when it is gone.
  */
 export class LeaderlessCalls {
   readonly #client: GrpcClient;
@@ -32,10 +32,10 @@ export class LeaderlessCalls {
     for (const each of [...this.#watches, ...this.#renewals]) void each.ended.then(() => this.#over.add(each));
   }
 
-  /** Opens the streams, with a lease under that id or, if that did not work out, one further on. */
+  /** Opens the streams, with a lease under that id or, if that failed, under the next one. */
   static open(client: GrpcClient, firstLeaseId: bigint): Promise<LeaderlessCalls> {
     let leaseId = firstLeaseId;
-    return eventually('the streams stand', async () => {
+    return eventually('the streams are open', async () => {
       const calls = new LeaderlessCalls(client, leaseId);
       leaseId += 100n;
       try {
@@ -57,8 +57,8 @@ export class LeaderlessCalls {
   }
 
   /**
-   * To be called when the leader has been taken away. Gives what a linearizable read and a write were told that waited
-   * for as long as the server lets them.
+   * To be called when the leader is gone. Returns the errors of a linearizable read and a write that waited for as long
+   * as the server allows.
    */
   async check(): Promise<readonly [read: CallStatus, write: CallStatus]> {
     const { kv } = this.#calls();
@@ -69,9 +69,9 @@ export class LeaderlessCalls {
       return status?.details === noLeader.details ? true : undefined;
     });
     waiting.send(this.leaseId);
-    const inVain = [
+    const unanswered = [
       refusalOf(kv.range({ key }, patient)),
-      refusalOf(kv.put({ key, value: Buffer.from('in vain') }, patient)),
+      refusalOf(kv.put({ key, value: Buffer.from('unanswered') }, patient)),
     ] as const;
     expect(await refusalOf(kv.put({ key, value: Buffer.from('x') }, requiring))).toEqual(noLeader);
     expect(await new WatchStream(this.#client, requiring).ended).toEqual(noLeader);
@@ -79,10 +79,10 @@ export class LeaderlessCalls {
 
     expect(await requiringWatch.ended).toEqual(noLeader);
     expect(await requiringRenewals.ended).toEqual(noLeader);
-    // Whoever waits for an answer that needs the leader is told in the end that there is none.
+    // Calls that need the leader fail in the end with the reason.
     expect(await waiting.ended).toEqual(noLeader);
-    const statuses = await Promise.all(inVain);
-    // What needs no leader goes on.
+    const statuses = await Promise.all(unanswered);
+    // Calls that need no leader are still answered.
     expect(this.#over.has(plainWatch)).toBe(false);
     expect(this.#over.has(idle)).toBe(false);
     const { kvs } = await kv.range({ key, serializable: true });

@@ -22,7 +22,7 @@ async function isCompacted({ kv }: ClusterMember, revision: number): Promise<boo
 }
 
 describe.skipIf(!hasPostgres())(
-  'three servers that read by the lease, and compact their history',
+  'three servers that read by the leader lease, and compact their history',
   { timeout: 180_000 },
   () => {
     let database: PostgresDatabase;
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgres())(
       await database?.dispose();
     });
 
-    /** What the log grew by meanwhile; undefined when the leader changed. */
+    /** The growth of the log meanwhile; undefined if the leader changed. */
     const readsThrough = async (name: string): Promise<{ appended: number; heartbeats: number } | undefined> => {
       const leader = await cluster.leader();
       const member = cluster.members.find((each) => each.name === name) as ClusterMember;
@@ -55,12 +55,12 @@ describe.skipIf(!hasPostgres())(
       await (await cluster.leader()).put('k', 'v');
       for (const { name } of cluster.members) {
         const { appended, heartbeats } = await eventually('the reads fall into one epoch', () => readsThrough(name));
-        // Only the clock of the leader appends, and once a second the compaction.
+        // Only the heartbeat and, once a second, the compaction append.
         expect(appended).toBeLessThanOrEqual(Math.ceil(heartbeats * 1.2) + 3);
       }
     });
 
-    test('read what was acknowledged anywhere before, also after a change of leader', async () => {
+    test('read every write acknowledged before, also after a change of leader', async () => {
       const roam = async (rounds: number): Promise<void> => {
         const { members } = cluster;
         for (let round = 0; round < rounds; round += 1) {
@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgres())(
         }
       };
       await roam(30);
-      await eventually('the lead is handed on', async () => {
+      await eventually('leadership is transferred', async () => {
         const old = await cluster.leader();
         const [next] = (await cluster.followers()) as [ClusterMember];
         const { header } = await next.maintenance.status({});
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres())(
       await roam(29);
     });
 
-    test('compact by themselves: the leader does, and after its death the next', async () => {
+    test('compact automatically: the leader does, and after its death the next one', async () => {
       const first = await (await cluster.leader()).put('k', 'first');
       for (const member of cluster.members) {
         await member.put('k', 'behind it');

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A call that never comes to its end, for which a server that stops waits as long as for any. */
+/** A call that never ends. A stopping server waits for it for as long as for any call. */
 async function hang({ address }: ClusterMember): Promise<void> {
   const session = connect(`http://${address}`);
   cleanups.push(() => session.destroy());
@@ -25,11 +25,11 @@ async function hang({ address }: ClusterMember): Promise<void> {
   });
   call.on('error', () => {});
   call.write(Buffer.alloc(3));
-  // What was sent before has been read when the answer is here.
+  // When this is answered, everything sent before has been read.
   await new Promise<void>((resolve, reject) => session.ping((error) => (error === null ? resolve() : reject(error))));
 }
 
-test.skipIf(!hasPostgres())('a leader that takes its time to stop lets another lead, and no lease die', async () => {
+test.skipIf(!hasPostgres())('a leader that stops slowly lets another server lead, and expires no lease', async () => {
   const database = await PostgresDatabase.create();
   cleanups.push(() => database.dispose());
   const cluster = await Cluster.start(['s1', 's2', 's3'].map((name) => ({ name, engine: database.url() })));
@@ -52,7 +52,7 @@ test.skipIf(!hasPostgres())('a leader that takes its time to stop lets another l
   }
   expect(await follower.put('a', '1')).toBeGreaterThan(1);
   expect((await renewals.renew(id)).TTL).toBe(3n);
-  // All that while the server that led is waiting for its last call.
+  // Meanwhile the former leader still waits for its last call.
   expect(hasEnded).toBe(false);
   expect((await ended).code).toBe(0);
 });

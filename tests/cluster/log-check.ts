@@ -7,14 +7,14 @@ import type { TestedEngine } from './tested-engine.ts';
 
 export interface LogFacts {
   readonly entries: number;
-  /** How many epochs began. */
+  /** The number of epochs. */
   readonly claims: number;
 }
 
 /**
- * Reads the whole log past all servers. Throws if an entry of an epoch stands behind the claim of a later one, if an
- * epoch begins without a claim, or if a command is there twice that a server handed in once. The log must not have
- * been trimmed.
+ * Reads the whole log, bypassing all servers. Throws if an entry of an epoch is behind the claim of a later one, if an
+ * epoch begins without a claim, or if a command that a server proposed once occurs twice. The log must not have been
+ * trimmed.
  */
 export async function checkLog(tested: TestedEngine): Promise<LogFacts> {
   const engine = await openSharedEngine({

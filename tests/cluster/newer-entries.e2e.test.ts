@@ -13,7 +13,7 @@ import { ClusterMember } from './cluster-member.ts';
 /** No version has had so many kinds. */
 const kindOfLater = 4_000;
 
-/** What a later version may write: a command that this one knows, and behind it one that it does not. */
+/** An entry of a later version: a known command, followed by an unknown one. */
 function entryWithNewerCommand(epoch: number): Uint8Array {
   const put = { key: 'newer', value: 'version', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
   const known: Command = { kind: 'put', put };
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgres())('an entry of a later version in the log', { time
     await database?.dispose();
   });
 
-  /** Appends as a leader of a later version would; the leader of this one comes in between now and then. */
+  /** Appends as a leader of a later version would; sometimes the leader of this version appends first. */
   function append(entry: Uint8Array): Promise<number> {
     return eventually('the entry is in the log', async () => {
       try {
@@ -90,13 +90,13 @@ describe.skipIf(!hasPostgres())('an entry of a later version in the log', { time
       expect(end.code).toBe(1);
       expect(end.err).toMatch(says);
     }
-    // Nobody has seen anything of it, and nobody has gone on behind it.
+    // No client has seen anything of it, and no server has appended behind it.
     for (const { stream, watchId } of streams) {
       await stream.ended;
       expect(stream.arrived(watchId).flatMap(({ events }) => events)).toEqual([]);
     }
     expect((await log.tail()).index).toBe(index);
-    // A server of this version that is started now says the same, and leaves the log as it is.
+    // A new server of this version reports the same, and leaves the log unchanged.
     const starts = ['s1', 'another'].map((name) => ClusterMember.start({ name, engine: database.url() }));
     await Promise.all(starts.map((start) => expect(start).rejects.toThrow(says)));
     expect((await log.tail()).index).toBe(index);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Where /proc/net/tcp has the local address and the inode of a socket. */
+/** The columns of the local address and the inode of a socket in /proc/net/tcp. */
 const localAddressColumn = 1;
 const inodeColumn = 9;
 

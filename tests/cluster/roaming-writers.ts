@@ -3,10 +3,10 @@ import { Writer, type AcknowledgedWrite } from '../crash/writer.ts';
 import type { ClusterMember } from './cluster-member.ts';
 
 const retryMs = 50;
-/** Writers that never rest would leave the servers too little of a small machine. */
+/** Writers without pauses would leave too little of a small machine to the servers. */
 const pauseMs = 10;
 
-/** Writers that go on through another server when one fails them. Those of another seed write other keys. */
+/** Writers that continue through another server after an error. Writers with another seed write other keys. */
 export class RoamingWriters {
   readonly #writers: readonly Writer[];
   readonly #done: Promise<unknown>;
@@ -24,7 +24,7 @@ export class RoamingWriters {
     return this.#writers.flatMap((writer) => writer.acknowledged);
   }
 
-  /** Resolves when all have ended: whatever is acknowledged by then is all. */
+  /** Resolves when all have ended: no write is acknowledged after that. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const writer of this.#writers) writer.stop();

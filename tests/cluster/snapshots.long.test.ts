@@ -9,7 +9,7 @@ const snapshotCount = 50;
 const flags = ['--snapshot-count', `${snapshotCount}`];
 
 test.skipIf(!hasPostgres())(
-  'a server that was down for longer than the log reaches starts from a snapshot',
+  'a server that was down until its next entry was trimmed starts from a snapshot',
   async () => {
     const database = await PostgresCluster.create();
     const cluster = await FaultyCluster.start(engineOnPostgres(database), { flags });
@@ -19,7 +19,7 @@ test.skipIf(!hasPostgres())(
       const [out] = (await cluster.servers.followers()) as [ClusterMember];
       const reached = Number((await out.maintenance.status({})).raftAppliedIndex);
       await out.stop('SIGKILL');
-      // Nobody waits for a server that is down for longer than the log between two snapshots.
+      // The log is not kept for a server that is down for longer than the time between two snapshots.
       for (let oldest = 0; oldest <= reached;) {
         await load.progress(snapshotCount);
         const [row] = await database.query('SELECT min(index) AS oldest FROM tenure.entries');

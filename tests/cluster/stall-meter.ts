@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** A timer is asked for this often; what it comes late by, beyond the ordinary, is a stall. */
+/** The interval of the timer. A delay beyond the ordinary is a stall. */
 const tickMs = 10;
 const ordinaryLatenessMs = 20;
-/** The processes are looked at this often. */
+/** The interval of the checks of the processes. */
 const sampleMs = 50;
 const nsPerMs = 1_000_000;
 
@@ -14,16 +14,16 @@ interface Stall {
 
 interface Sample {
   readonly atMs: number;
-  /** By process: how long it has waited for a processor by then, all in all. */
+  /** The total time that each process has waited for a processor, by pid. */
   readonly waitedMs: ReadonlyMap<number, number>;
 }
 
 /**
- * What this machine owes to a test. Bounds that the servers must keep are stated for a machine that has time for them;
- * on one that stands still, or that gives its processors to others, servers are late however good they are. So a test
- * allows them, within the time that it measures, its own stalls (it could not run although a timer of it was due), and
- * what at each time the worst off of the servers has waited for a processor though it had work, as Linux counts it.
- * On an idle machine both are next to nothing; and neither grows because a server is slow.
+ * Measures by how much the machine delays a test. The bounds of the servers hold on a machine that has time for them.
+ * On an overloaded or suspended machine, correct servers are late. So a test adds to its bounds, for the time that it
+ * measures, its own stalls (one of its timers was due but it could not run), and at each time the longest wait of any
+ * server for a processor, as Linux counts it. On an idle machine both are near zero, and a slow server increases
+ * neither.
  */
 export class StallMeter {
   readonly #pids: () => readonly number[];
@@ -32,14 +32,14 @@ export class StallMeter {
   readonly #timer: NodeJS.Timeout;
   #dueMs = performance.now() + tickMs;
 
-  /** `pids`: of the servers that run now. */
+  /** `pids`: the servers that run now. */
   constructor(pids: () => readonly number[]) {
     this.#pids = pids;
     this.#sample(performance.now());
     this.#timer = setInterval(() => this.#tick(), tickMs);
   }
 
-  /** What was owed between two moments of performance.now(), in milliseconds. */
+  /** The delay between two values of performance.now(), in milliseconds. */
   between(fromMs: number, toMs: number): number {
     this.#tick();
     let owedMs = 0;
@@ -71,15 +71,15 @@ export class StallMeter {
   }
 }
 
-/** What the worst off of those that ran at both times has waited in between. */
+/** The longest wait for a processor between both samples, of the processes in both. */
 function worstWait(before: Sample, after: Sample): number {
   const waits = [...after.waitedMs].map(([pid, waited]) => waited - (before.waitedMs.get(pid) ?? waited));
   return Math.max(0, ...waits);
 }
 
 /**
- * How long the event loop of a process has been ready to run and was not let; 0 when it has ended, or where the system
- * does not say.
+ * The total time for which a process's event loop was ready to run but did not get a processor; 0 when it has ended, or
+ * where the system does not report it.
  */
 function waitedMs(pid: number): number {
   try {

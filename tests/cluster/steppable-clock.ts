@@ -2,14 +2,14 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where Debian puts libfaketime; undefined when it is not installed. */
+/** The path of libfaketime in Debian; undefined when it is not installed. */
 function libraryPath(): string | undefined {
   const folders = readdirSync('/usr/lib', { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const places = folders.map(({ name }) => `/usr/lib/${name}/faketime/libfaketimeMT.so.1`);
   return places.find((place) => existsSync(place));
 }
 
-/** Whether tests that step a clock can run; says why not, and fails instead where everything must be there. */
+/** Whether tests that step a clock can run. Prints why not, or fails where everything must be installed. */
 export function hasFaketime(): boolean {
   if (libraryPath() !== undefined) return true;
   const message = 'libfaketime is not installed (Debian package faketime)';
@@ -18,7 +18,7 @@ export function hasFaketime(): boolean {
   return false;
 }
 
-/** The wall clock of a server that is started with its environment. Its monotonic clock goes on as ever. */
+/** The wall clock of a server that is started with this environment. Its monotonic clock is not affected. */
 export class SteppableClock {
   readonly #folder = mkdtempSync(join(tmpdir(), 'tenure-clock-'));
 
@@ -35,12 +35,12 @@ export class SteppableClock {
     };
   }
 
-  /** From now on the clock is before the true time by so much, or behind it if it is negative. */
+  /** From now on the clock is ahead of the true time by this much, or behind it if negative. */
   stepTo(aheadMs: number): void {
     writeFileSync(this.#file, `${aheadMs < 0 ? '-' : '+'}${Math.abs(aheadMs) / 1_000}\n`);
   }
 
-  /** To be called when the server has ended: the library leaves something of each process behind. */
+  /** To be called when the server has ended: the library leaves a file of each process behind. */
   dispose(pid: number): void {
     rmSync(this.#folder, { recursive: true, force: true });
     for (const left of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`]) {

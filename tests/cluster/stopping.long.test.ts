@@ -5,7 +5,7 @@ import type { ClusterMember } from './cluster-member.ts';
 import { StallMeter } from './stall-meter.ts';
 import { testedEngines, type TestedEngine } from './tested-engine.ts';
 
-/** A supervisor that waits for 10 s, as many do, never has to kill; on a machine that has time for the server. */
+/** A supervisor that waits for 10 s, as many do, never has to kill a server on a machine that is not overloaded. */
 const closeLimitMs = 8_000;
 const patienceMs = 120_000;
 
@@ -14,13 +14,13 @@ interface Outage {
   readonly begin: (engine: TestedEngine, line: CuttingProxy) => Promise<void> | void;
 }
 
-/** What may become of an engine: each once. A silent one is told by nobody. */
+/** Each fault of an engine once. A silent engine causes no error. */
 const outages: Readonly<Record<TestedEngine['kind'], Outage>> = {
   postgres: { what: 'has crashed', begin: (engine) => engine.crash() },
   etcd: { what: 'does not answer', begin: (_, line) => line.silence() },
 };
 
-/** Fails unless the process ends by itself on SIGTERM, in order and in time. */
+/** Fails unless the process ends by itself on SIGTERM, with code 0 and in time. */
 async function endsInOrder(server: ServeProcess): Promise<void> {
   const stalls = new StallMeter(() => [server.pid]);
   const kill = setTimeout(() => server.signal('SIGKILL'), patienceMs);
@@ -38,7 +38,7 @@ for (const { kind, isThere, start } of testedEngines) {
   const { what, begin } = outages[kind];
   test
     .skipIf(!isThere)
-    .concurrent(`a server whose ${kind} ${what} ends on SIGTERM all the same`, async ({ onTestFinished }) => {
+    .concurrent(`a server whose ${kind} ${what} still ends on SIGTERM`, async ({ onTestFinished }) => {
       const engine = await start();
       onTestFinished(() => engine.dispose());
       const line = await CuttingProxy.before(engine.port);
@@ -51,7 +51,7 @@ for (const { kind, isThere, start } of testedEngines) {
       const waiting = cluster.members.map((member) => member.put('a', member.name).catch(() => undefined));
       await begin(engine, line);
       const ends = [endsInOrder(leader.process), endsInOrder(follower.process)];
-      await eventually('the last server says that the log is out of reach', async () =>
+      await eventually('the last server reports that the log cannot be reached', async () =>
         (await last.ready()).status === 503 ? true : undefined,
       );
       await Promise.all([...ends, endsInOrder(last.process), ...waiting]);
@@ -61,7 +61,7 @@ for (const { kind, isThere, start } of testedEngines) {
 test
   .skipIf(!hasPostgres())
   .concurrent(
-    'a server whose PostgreSQL falls silent while it starts ends on SIGTERM too',
+    'a server whose PostgreSQL stops answering during its start ends on SIGTERM too',
     async ({ onTestFinished }) => {
       const database = await PostgresCluster.create();
       onTestFinished(() => database.dispose());

@@ -1,17 +1,17 @@
 import { EtcdProcess, hasEtcd, hasPostgres, PostgresCluster } from '@tenure/test-support';
 
-/** A real engine of one machine, which keeps the log of the servers under test. */
+/** A real engine on this machine, which keeps the log of the servers under test. */
 export interface TestedEngine {
   readonly kind: 'postgres' | 'etcd';
-  /** Where it listens; the same after a restart. */
+  /** Its address, which stays the same after a restart. */
   readonly port: number;
-  /** Bytes that every request to append holds. */
+  /** Bytes that occur in every request to append. */
   readonly appendText: string;
-  /** What --engine is given, to reach it at this port. */
+  /** The value of --engine to reach it at this port. */
   urlAt(port: number): string;
-  /** What a server is started with whose log is a separate one, of that name. */
+  /** The options of a server whose log is a separate one, with that name. */
   logNamed(name: string): { readonly engine: string; readonly flags: readonly string[] };
-  /** Ends it as a crash does: nothing more is written, and the next start recovers. */
+  /** Ends it like a crash: nothing more is written, and the next start recovers. */
   crash(): Promise<void>;
   start(): Promise<void>;
   dispose(): Promise<void>;
@@ -43,7 +43,7 @@ function engineOnEtcd(etcd: EtcdProcess): TestedEngine {
   };
 }
 
-/** Each engine, whether this machine has it, and what starts one. Asked once: it says why not. */
+/** Each engine, whether it is installed here, and how to start it. Checked once, and prints why not. */
 export const testedEngines: readonly {
   readonly kind: TestedEngine['kind'];
   readonly isThere: boolean;

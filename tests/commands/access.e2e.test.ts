@@ -1,10 +1,8 @@
-import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EtcdProcess, hasEtcd, ServeProcess } from '@tenure/test-support';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
+import { EtcdProcess, hasEtcd, makeCertificates, ServeProcess } from '@tenure/test-support';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CommandResult, runCommand } from '../running-command.ts';
 
 describe.skipIf(!hasEtcd())('the command against an etcd behind TLS', { timeout: 60_000 }, () => {
@@ -29,43 +27,43 @@ describe.skipIf(!hasEtcd())('the command against an etcd behind TLS', { timeout:
     return runCommand(args, { env });
   };
 
-  test('takes the files of flags, and of the environment', async () => {
-    assert.deepEqual(await tenure(['put', 'a', '1', ...flags()]), { code: 0, out: 'OK\n', err: '' });
+  test('reads the files named by flags and by the environment', async () => {
+    expect(await tenure(['put', 'a', '1', ...flags()])).toEqual({ code: 0, out: 'OK\n', err: '' });
     const env = {
       TENURE_ENDPOINTS: `https://${etcd.endpoint}`,
       TENURE_CACERT: file('ca.crt'),
       TENURE_CERT: file('client.crt'),
       TENURE_KEY: file('client.key'),
     };
-    assert.equal((await tenure(['get', 'a'], env)).out, 'a\n1\n');
+    expect((await tenure(['get', 'a'], env)).out).toBe('a\n1\n');
     const { code, out } = await new ServeProcess(['lock', 'a', '--', 'echo', 'mine'], env).ended;
-    assert.deepEqual([code, out], [0, 'mine\n']);
+    expect([code, out]).toEqual([0, 'mine\n']);
   });
 
-  test('says what is wrong with them', async () => {
+  test('reports errors of these files', async () => {
     const stranger = await tenure(['get', 'a', '--endpoints', `https://${etcd.endpoint}`]);
-    assert.equal(stranger.code, 3);
-    assert.match(stranger.err, /^Error: cannot connect to .*certificate/);
+    expect(stranger.code).toBe(3);
+    expect(stranger.err).toMatch(/^Error: cannot connect to .*certificate/);
     const missing = await tenure(['get', 'a', '--cacert', file('nosuch')]);
-    assert.equal(missing.code, 1);
-    assert.match(missing.err, /^Error: --cacert: ENOENT/);
+    expect(missing.code).toBe(1);
+    expect(missing.err).toMatch(/^Error: --cacert: ENOENT/);
   });
 
-  test('logs in as the user that it is given', async () => {
+  test('logs in as the given user', async () => {
     const server = await EtcdProcess.start();
     try {
       server.control('user', 'add', 'root:secret');
       server.control('user', 'grant-role', 'root', 'root');
       server.control('auth', 'enable');
       const args = ['put', 'a', '1', '--endpoints', server.endpoint];
-      const nobody = await tenure(args);
-      assert.equal(nobody.code, 1);
-      assert.match(nobody.err, /^Error: etcdserver: user name is empty \(give --user, .*TENURE_PASSWORD\)\n$/);
+      const anonymous = await tenure(args);
+      expect(anonymous.code).toBe(1);
+      expect(anonymous.err).toMatch(/^Error: etcdserver: user name is empty \(give --user, .*TENURE_PASSWORD\)\n$/);
       const user = { TENURE_USER: 'root', TENURE_PASSWORD: 'secret' };
-      assert.equal((await tenure(args, user)).out, 'OK\n');
+      expect((await tenure(args, user)).out).toBe('OK\n');
       const wrong = await tenure([...args, '--user', 'root'], { TENURE_PASSWORD: 'guess' });
-      assert.equal(wrong.code, 1);
-      assert.match(wrong.err, /^Error: etcdserver: authentication failed, .* \(see --user and TENURE_PASSWORD\)\n$/);
+      expect(wrong.code).toBe(1);
+      expect(wrong.err).toMatch(/^Error: etcdserver: authentication failed, .* \(see --user and TENURE_PASSWORD\)\n$/);
     } finally {
       await server.dispose();
     }

@@ -1,6 +1,6 @@
 import { describeElect } from './elect-tests.ts';
 import { describeLock } from './lock-tests.ts';
 
-// On the server that the commands were not made for. Before a commit they are run on Tenure alone.
+// The same tests on etcd. Before a commit they run on Tenure only.
 describeLock('etcd');
 describeElect('etcd');

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { beforeAll, describe, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../running-command.ts';
 
 describe('tenure completion', () => {
@@ -9,7 +8,7 @@ describe('tenure completion', () => {
     script = (await runCommand(['completion', 'bash'])).out;
   });
 
-  /** What bash offers for the last word of a command line, asked the way that Readline asks. */
+  /** The completions of bash for the last word of a command line, requested as Readline does. */
   function complete(...words: string[]): string[] {
     const line = words.map((word) => `'${word}'`).join(' ');
     const asking = `
@@ -21,44 +20,44 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', asking, 'bash', script], {
       encoding: 'utf8',
     });
-    assert.deepEqual([status, stderr], [0, '']);
+    expect([status, stderr]).toEqual([0, '']);
     return stdout.split('\n').filter((word) => word !== '');
   }
 
-  test('bash completes commands, their flags and what flags may be given', () => {
-    assert.deepEqual(complete('l'), ['lease', 'lock', 'log']);
-    assert.deepEqual(complete('lease', 'ke'), ['keep-alive']);
-    assert.deepEqual(complete('lease', 'grant', '--l'), ['--label']);
-    assert.deepEqual(complete('get', '--pre'), ['--prefix']);
-    assert.deepEqual(complete('get', '--sort-by', 'V'), ['VERSION', 'VALUE']);
-    assert.deepEqual(complete('-w', 'j'), ['json']);
-    assert.deepEqual(complete('completion', ''), ['bash', 'zsh', ...complete('completion', '-')]);
+  test('bash completes commands, their flags and the values of flags', () => {
+    expect(complete('l')).toEqual(['lease', 'lock', 'log']);
+    expect(complete('lease', 'ke')).toEqual(['keep-alive']);
+    expect(complete('lease', 'grant', '--l')).toEqual(['--label']);
+    expect(complete('get', '--pre')).toEqual(['--prefix']);
+    expect(complete('get', '--sort-by', 'V')).toEqual(['VERSION', 'VALUE']);
+    expect(complete('-w', 'j')).toEqual(['json']);
+    expect(complete('completion', '')).toEqual(['bash', 'zsh', ...complete('completion', '-')]);
   });
 
   test('a value is not taken for a command, nor is a flag of another command offered', () => {
-    assert.deepEqual(complete('--endpoints', 'lease', 'sta'), ['status']);
-    assert.deepEqual(complete('--endpoints', 'host', ':', '2379', 'lease', 'rev'), ['revoke']);
-    assert.deepEqual(complete('put', '--sort'), []);
-    assert.deepEqual(complete('put', '--lease', ''), []);
+    expect(complete('--endpoints', 'lease', 'sta')).toEqual(['status']);
+    expect(complete('--endpoints', 'host', ':', '2379', 'lease', 'rev')).toEqual(['revoke']);
+    expect(complete('put', '--sort')).toEqual([]);
+    expect(complete('put', '--lease', '')).toEqual([]);
   });
 
-  test('behind -- of tenure lock stands a command', () => {
-    assert.ok(complete('lock', 'name', '--', 'bas').includes('bash'));
-    assert.deepEqual(complete('lock', 'name', '--', 'bash', '-'), []);
+  test('after -- of tenure lock bash completes a command', () => {
+    expect(complete('lock', 'name', '--', 'bas')).toContain('bash');
+    expect(complete('lock', 'name', '--', 'bash', '-')).toEqual([]);
   });
 
-  test('zsh takes its script', async ({ skip }) => {
+  test('zsh loads its script', async ({ skip }) => {
     const { out, code } = await runCommand(['completion', 'zsh']);
-    assert.equal(code, 0);
-    assert.match(out, /^#compdef tenure\n/);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^#compdef tenure\n/);
     if (spawnSync('zsh', ['--version']).status !== 0) skip('zsh is not installed');
     const program = 'autoload -Uz compinit; compinit -u -D; eval "$1"; print -r -- $_comps[tenure]';
     const zsh = spawnSync('zsh', ['-f', '-c', program, 'zsh', out], { encoding: 'utf8' });
-    assert.deepEqual([zsh.status, zsh.stderr], [0, '']);
-    assert.match(zsh.stdout, /_tenure/);
+    expect([zsh.status, zsh.stderr]).toEqual([0, '']);
+    expect(zsh.stdout).toMatch(/_tenure/);
   });
 
   test('another shell is refused', async () => {
-    assert.equal((await runCommand(['completion', 'fish'])).code, 2);
+    expect((await runCommand(['completion', 'fish'])).code).toBe(2);
   });
 });

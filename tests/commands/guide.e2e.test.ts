@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -10,7 +9,7 @@ import { startTenure } from '../../conformance/servers/tenure-server.ts';
 const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const command = fileURLToPath(new URL('../../packages/cli/bin/tenure.js', import.meta.url));
 
-/** Runs what would go on until it is stopped, and stops it as Ctrl-C does once it has said something. */
+/** Runs a command that has no end of its own, and stops it like Ctrl-C after its first output. */
 const untilItSpeaks = `
 until_it_speaks() {
   local said; said=$(mktemp -p .)
@@ -29,7 +28,7 @@ function scriptOfGuide(): string {
   return [...begin, ...lines].map((line) => line.replace(endless, 'until_it_speaks $1 $2')).join('\n');
 }
 
-test('every example of the guide to the commands works, in its order', { timeout: 120_000 }, async () => {
+test('every example of the guide to the commands works, in order', { timeout: 120_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-guide-'));
   const server = await startTenure();
   try {
@@ -39,7 +38,7 @@ test('every example of the guide to the commands works, in its order', { timeout
     const env = { ...process.env, PATH: path, TENURE_ENDPOINTS: server.address };
     const script = new ChildProgram({ program: 'bash', args: ['-c', scriptOfGuide()], cwd: folder, env });
     const { code, out, err } = await script.ended;
-    assert.equal(code, 0, `${out}\n${err}`);
+    expect(code, `${out}\n${err}`).toBe(0);
     expect(out).toContain('nightly is led by 10.0.0.7:8080');
     expect(out).toContain('SUCCESS');
   } finally {

@@ -11,9 +11,9 @@ export interface CrashRunOptions {
   readonly seed: number;
   readonly kills: number;
   readonly dataDir: string;
-  /** Entries between two snapshots: few, so that many kills fall into a snapshot or the trim behind it. */
+  /** Entries between two snapshots: few, so that many kills hit a snapshot or the trim after it. */
   readonly snapshotCount: number;
-  /** Of leases that are not renewed: so short that some of them end within the run. */
+  /** The TTL of leases that are not renewed: short enough for some to expire within the run. */
   readonly abandonedTtlMs: number;
 }
 
@@ -27,20 +27,23 @@ export interface CrashReport {
 const writers = 6;
 const keptLeases = 4;
 const keptTtlMs = 6_000;
-/** What one change of leader may add to an abandoned lease (a heartbeat interval), and the measuring from outside. */
+/**
+ * What one change of leader may add to an abandoned lease (a heartbeat interval), plus the error of measuring from
+ * outside.
+ */
 const addedPerRestartMs = 200 + 150;
-/** Values that nobody changes, so that a snapshot takes a while. */
+/** Values that never change, so that a snapshot takes a while. */
 const ballastKeys = 2_000;
 
 interface Abandoned {
   readonly id: bigint;
   readonly grantedMs: number;
-  /** How long servers have been up since it was granted, as far as this process can tell. */
+  /** The total uptime of servers since the grant, as far as this process knows. */
   ledMs: number;
   restarts: number;
 }
 
-/** Kills a loaded server with SIGKILL again and again, and compares what comes back with what was acknowledged. */
+/** Kills a loaded server with SIGKILL repeatedly, and compares its recovered content with the acknowledged writes. */
 export class CrashRun {
   readonly #options: CrashRunOptions;
   readonly #random: SeededRandom;
@@ -63,8 +66,8 @@ export class CrashRun {
   async run(): Promise<CrashReport> {
     const stalls = new StallMeter(() => (this.#server === undefined ? [] : [this.#server.pid]));
     try {
-      for (let kill = 0; kill < this.#options.kills; kill += 1) await this.#live(stalls, kill === 0, true);
-      await this.#live(stalls, false, false);
+      for (let kill = 0; kill < this.#options.kills; kill += 1) await this.#runServer(stalls, kill === 0, true);
+      await this.#runServer(stalls, false, false);
     } finally {
       stalls.stop();
     }
@@ -78,8 +81,8 @@ export class CrashRun {
     };
   }
 
-  /** One life of the server: start, compare, load, kill. */
-  async #live(stalls: StallMeter, first: boolean, kill: boolean): Promise<void> {
+  /** One run of the server: start, compare, load, kill. */
+  async #runServer(stalls: StallMeter, first: boolean, kill: boolean): Promise<void> {
     const server = new ServeProcess([
       'serve',
       `--data-dir=${this.#options.dataDir}`,
@@ -126,11 +129,11 @@ export class CrashRun {
     for (const writer of this.#writers) writer.check(held);
     await this.#events.followTo(client, Number(header?.revision));
     const ballast = await kv.range({ key: Buffer.from('ballast'), rangeEnd: Buffer.from('ballasu'), countOnly: true });
-    if (ballast.count !== BigInt(ballastKeys)) throw new Error(`of ${ballastKeys} keys ${ballast.count} are left`);
+    if (ballast.count !== BigInt(ballastKeys)) throw new Error(`${ballast.count} of ${ballastKeys} keys are left`);
     await this.#checkAbandoned(client, readyMs, stalls);
   }
 
-  /** None of the abandoned may live longer than rule 7 allows, however often the server was restarted. */
+  /** No abandoned lease may live longer than rule 7 allows, after any number of restarts. */
   async #checkAbandoned(client: GrpcClient, readyMs: number, stalls: StallMeter): Promise<void> {
     const lease = serviceCalls(client, etcdserverpb.Lease);
     const { abandonedTtlMs } = this.#options;
@@ -151,7 +154,7 @@ export class CrashRun {
   async #abandonOne(client: GrpcClient, readyMs: number): Promise<void> {
     const id = this.#nextLease++;
     await serviceCalls(client, etcdserverpb.Lease).leaseGrant({ ID: id, TTLMs: BigInt(this.#options.abandonedTtlMs) });
-    // What this server has been up before the grant does not count for it.
+    // The server's uptime before the grant does not count.
     const grantedMs = performance.now();
     this.#abandoned.push({ id, grantedMs, ledMs: -(grantedMs - readyMs), restarts: 0 });
   }

@@ -8,10 +8,7 @@ interface SeenEvent {
   readonly value: string | undefined;
 }
 
-/**
- * Everything that happened below one prefix, as a watcher sees it who resumes after each crash where the last one had
- * come to.
- */
+/** All events below one prefix, as seen by a watcher that resumes after each crash from its last revision. */
 export class EventLog {
   readonly #prefix: string;
   readonly #events: SeenEvent[] = [];
@@ -25,7 +22,7 @@ export class EventLog {
     return this.#events.length;
   }
 
-  /** Follows the events up to `revision`, on a stream of its own. Rejects when the server is gone before. */
+  /** Follows the events up to `revision`, on a stream of its own. Rejects if the server is gone before that. */
   async followTo(client: GrpcClient, revision: number): Promise<void> {
     if (revision < this.#nextRevision) return;
     const stream = client.bidi(etcdserverpb.Watch.method.watch);
@@ -54,7 +51,7 @@ export class EventLog {
     }
   }
 
-  /** Throws unless every acknowledged write is there exactly once, at its revision. */
+  /** Throws unless every acknowledged write has exactly one event, at its revision. */
   check(writes: readonly AcknowledgedWrite[]): void {
     const seen = new Map<string, string | undefined>();
     for (const { revision, key, value } of this.#events) {
@@ -65,7 +62,7 @@ export class EventLog {
     for (const { key, value, revision } of writes) {
       const at = `${revision} ${key}`;
       if (!seen.has(at))
-        throw new Error(`${key} = ${value} was acknowledged at revision ${revision}; no event tells of it`);
+        throw new Error(`${key} = ${value} was acknowledged at revision ${revision}, without an event`);
       if (seen.get(at) !== value)
         throw new Error(`${key} at revision ${revision}: ${seen.get(at)} instead of ${value}`);
     }

@@ -2,9 +2,9 @@ import { etcdserverpb } from '@tenure/protocol';
 import type { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
 
-/** How far the clocks of two processes, and the messages between them, may be apart in this test. */
+/** Allowance in this test for the clocks of two processes and the messages between them. */
 const slackMs = 400;
-/** What a crash may add: the heartbeat that was not yet in the log. */
+/** What a crash may add: a heartbeat that was not yet in the log. */
 const heartbeatMs = 200;
 
 /** A lease with one key, of a client that renews it whenever it can. */
@@ -12,7 +12,7 @@ export class KeptLease {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly key: string;
-  /** When the last renewal that was acknowledged was sent, and when its answer came. */
+  /** When the last acknowledged renewal was sent, and when it was answered. */
   #sentMs = 0;
   #answeredMs = 0;
   #stopped = false;
@@ -54,14 +54,17 @@ export class KeptLease {
     this.#stopped = true;
   }
 
-  /** After a crash: it lives, with its key, and with what must be left of it. `downMs` is how long nobody led. */
+  /**
+   * After a crash: checks that the lease exists, with its key and the expected remaining TTL. `downMs` is the time
+   * without a leader.
+   */
   async check(client: GrpcClient): Promise<void> {
     const { TTLMs, keys } = await serviceCalls(client, etcdserverpb.Lease).leaseTimeToLive({ ID: this.id, keys: true });
     const nowMs = performance.now();
     const leftMs = Number(TTLMs);
     if (leftMs <= 0) throw new Error(`lease ${this.id} is gone ${nowMs - this.#answeredMs} ms after a renewal`);
-    if (keys.length !== 1) throw new Error(`lease ${this.id} holds ${keys.length} keys instead of its one`);
-    // Time without a leader does not count, so that more may be left than a client would think, and never less.
+    if (keys.length !== 1) throw new Error(`lease ${this.id} holds ${keys.length} keys instead of one`);
+    // Time without a leader does not count, so the rest may be longer than a client expects, but never shorter.
     const leastMs = this.ttlMs - (nowMs - this.#sentMs) - slackMs;
     const mostMs = this.ttlMs + heartbeatMs;
     if (leftMs < leastMs || leftMs > mostMs) {

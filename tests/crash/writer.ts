@@ -4,7 +4,8 @@ import type { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import type { SeededRandom } from '@tenure/test-support';
 
 /**
- * What a key may hold after a crash: what was acknowledged last, or what was out since. Undefined stands for no key.
+ * The values that a key may have after a crash: the last acknowledged one, or that of a request sent since. Undefined
+ * stands for no key.
  */
 interface Known {
   acknowledged: string | undefined;
@@ -20,7 +21,7 @@ export interface AcknowledgedWrite {
 
 const keysPerWriter = 8;
 
-/** A client with keys of its own, which writes one request after the other and remembers what it was told. */
+/** A client with its own keys, which writes one request at a time and records the answers. */
 export class Writer {
   readonly acknowledged: AcknowledgedWrite[] = [];
   readonly #name: string;
@@ -52,7 +53,7 @@ export class Writer {
         else await this.#put(kv);
         if (this.#pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, this.#pauseMs));
       } catch {
-        // The server was killed under the request: its outcome is in `unknown` now.
+        // The server was killed during the request: its outcome is in `unknown` now.
         return;
       }
     }
@@ -63,8 +64,8 @@ export class Writer {
   }
 
   /**
-   * Compares what the server holds with what it had acknowledged; throws with the difference. What it holds is known
-   * now.
+   * Compares the server's content with the acknowledged writes; throws the difference. The content is known from here
+   * on.
    */
   check(held: ReadonlyMap<string, string>): void {
     for (const [key, known] of this.#keys) {
@@ -96,7 +97,7 @@ export class Writer {
     });
   }
 
-  /** Two keys at once: after a crash both are there or neither. */
+  /** Two keys at once: after a crash both exist or neither. */
   async #transaction(kv: ServiceCalls<typeof etcdserverpb.KV.method>): Promise<void> {
     const value = this.#nextValue();
     const writes = this.#pick(2).map((key): [string, string] => [key, value]);

@@ -1,15 +1,14 @@
 import { describe, expect, inject, test } from 'vitest';
-import { SeededRandom } from '@tenure/test-support';
-import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
+import { SeededRandom, withTemporaryFolder } from '@tenure/test-support';
 import { WriterProcess, busyWriter, checkLog, straceWorks } from './writer-process.ts';
 
-/** The calls that write, and which of them to hit: a busy writer makes more of each. */
+/** The calls that write, and which of them fail: a busy writer makes more of each. */
 const calls = {
   pwrite64: { first: 1, last: 70 },
   fdatasync: { first: 1, last: 55 },
   fsync: { first: 1, last: 16 },
   rename: { first: 2, last: 12 },
-  // The first ones of the main thread are the lock's, not the log's.
+  // The first calls of the main thread belong to the lock, not to the log.
   unlink: { first: 3, last: 9 },
   ftruncate: { first: 1, last: 5 },
 };
@@ -29,7 +28,7 @@ const haveStrace = straceWorks();
 
 describe.runIf(haveStrace).concurrent(`a process that is killed (TENURE_TEST_SEED=${seed})`, () => {
   for (const call of Object.keys(calls) as (keyof typeof calls)[]) {
-    test(`at some ${call} leaves a log with everything that it acknowledged`, async () => {
+    test(`at some ${call} leaves a log with every acknowledged entry`, async () => {
       const random = new SeededRandom(seed);
       for (let round = 0; round < kills; round++) {
         const when = someCall(call, random);
@@ -50,7 +49,7 @@ describe.runIf(haveStrace).concurrent(`a process that is killed (TENURE_TEST_SEE
 });
 
 describe.runIf(haveStrace).concurrent('a process that is killed again while it recovers', () => {
-  test('loses nothing, wherever it is killed', async () => {
+  test('loses nothing at any point of the recovery', async () => {
     await withTemporaryFolder(async (folder) => {
       const options = { ...busyWriter(folder), appends: 12 };
       let acked = 0;
@@ -77,7 +76,7 @@ describe.runIf(haveStrace).concurrent('a process that is killed again while it r
   });
 });
 
-test('a file that may not grow is written as far as it can be, and what was acknowledged is found', async () => {
+test('a file that may not grow is written up to its limit, and every acknowledged entry is found', async () => {
   await withTemporaryFolder(async (folder) => {
     const limits = { maxSegmentBytes: 1024 * 1024, preallocateBytes: 0 };
     const options = { folder, appends: 200, entryBytes: 777, limits };
@@ -101,7 +100,7 @@ describe.runIf(haveStrace).concurrent(`a disk that fails (TENURE_TEST_SEED=${see
     { call: 'ftruncate', error: 'EIO' },
   ] as const;
   for (const { call, error } of faults) {
-    test(`with ${error} on ${call} stops everything, and a restart finds what was acknowledged`, async () => {
+    test(`with ${error} on ${call} stops the writer, and a restart finds every acknowledged entry`, async () => {
       const random = new SeededRandom(seed);
       for (let round = 0; round < failures; round++) {
         const when = someCall(call, random);
@@ -112,7 +111,7 @@ describe.runIf(haveStrace).concurrent(`a disk that fails (TENURE_TEST_SEED=${see
           await writer.exited;
           const where = `${error} on ${call} number ${when}`;
           const failed = writer.lines('failed');
-          // No room for a snapshot harms nothing: the log goes on without it. Nor does no room ahead of the log.
+          // A lack of space for a snapshot, or ahead of the log, does no harm: the log continues without it.
           const wentOn =
             failed[0]?.startsWith('full there is no room for the snapshot') ?? writer.lines('done').length > 0;
           const isHarmless = error === 'ENOSPC' && call === 'pwrite64' && wentOn;

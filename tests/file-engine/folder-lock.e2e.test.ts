@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { openFileEngine } from '../../packages/server/src/engines/file/file-engine.ts';
 import { entry } from '../../packages/server/src/engines/testing/engine-case.ts';
-import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
 import { TestedServer } from '../robustness/tested-server.ts';
 import { WriterProcess, checkLog } from './writer-process.ts';
 
 const appends = 3;
 
-test('a second process is refused and told who holds the folder, also while the holder is stopped', async () => {
+test('a second process is refused with the pid of the holder, also while the holder is suspended', async () => {
   await withTemporaryFolder(async (folder) => {
     const holder = new WriterProcess({ folder, appends, stay: true });
     try {
@@ -30,7 +30,7 @@ test('a second process is refused and told who holds the folder, also while the 
   });
 });
 
-test('within one process too', async () => {
+test('a second engine in the same process is refused too', async () => {
   await withTemporaryFolder(async (folder) => {
     const engine = await openFileEngine({ folder });
     await expect(openFileEngine({ folder })).rejects.toMatchObject({ code: 'locked' });
@@ -39,7 +39,7 @@ test('within one process too', async () => {
   });
 });
 
-test('kill -9 frees the folder at once, however often', async () => {
+test('kill -9 frees the folder at once, repeatedly', async () => {
   await withTemporaryFolder(async (folder) => {
     for (let round = 1; round <= 5; round++) {
       const holder = new WriterProcess({ folder, appends, stay: true });
@@ -51,7 +51,7 @@ test('kill -9 frees the folder at once, however often', async () => {
   });
 });
 
-test('of many that start together exactly one gets it', async () => {
+test('of many processes that start together exactly one gets the folder', async () => {
   await withTemporaryFolder(async (folder) => {
     const many = Array.from({ length: 6 }, () => new WriterProcess({ folder, appends: 1, stay: true }));
     try {
@@ -83,7 +83,7 @@ function removeLockFile(folder: string): void {
 
 const removed = /lock-\d+-[0-9a-f]+\.socket, the lock on the data folder, was removed or the folder was moved/;
 
-test('a server whose lock file is removed stops by itself, while it is asked for nothing', async () => {
+test('an idle server whose lock file is removed stops by itself', async () => {
   await withTemporaryFolder(async (dataDir) => {
     const server = await TestedServer.start({ dataDir });
     removeLockFile(dataDir);
@@ -94,7 +94,7 @@ test('a server whose lock file is removed stops by itself, while it is asked for
   });
 });
 
-test('a server whose folder a file has replaced stops by itself, while it is asked for nothing', async () => {
+test('an idle server whose folder was replaced by a file stops by itself', async () => {
   await withTemporaryFolder(async (parent) => {
     const dataDir = join(parent, 'data');
     const server = await TestedServer.start({ dataDir });
@@ -121,7 +121,7 @@ test.each([
   });
 });
 
-test('an engine whose folder a file has replaced can be closed', async () => {
+test('an engine whose folder was replaced by a file can be closed', async () => {
   await withTemporaryFolder(async (parent) => {
     const folder = join(parent, 'data');
     const engine = await openFileEngine({ folder });
@@ -132,7 +132,7 @@ test('an engine whose folder a file has replaced can be closed', async () => {
   });
 });
 
-test('a write that was out when the lock file was removed is not acknowledged', async () => {
+test('a write in flight when the lock file was removed is not acknowledged', async () => {
   await withTemporaryFolder(async (folder) => {
     const engine = await openFileEngine({ folder });
     const appending = engine.append([entry('one')], await engine.tail());
@@ -143,7 +143,7 @@ test('a write that was out when the lock file was removed is not acknowledged', 
 });
 
 test.runIf(process.platform === 'linux')(
-  'without its lock file a folder is refused all the same, by any path',
+  'a folder in use is refused by any path, even without its lock file',
   async () => {
     await withTemporaryFolder(async (parent) => {
       const folder = join(parent, 'data');
@@ -166,9 +166,9 @@ test.runIf(process.platform === 'linux')(
 
 const ownNetwork = ['unshare', '--net', '--'];
 const canUnshare = spawnSync(ownNetwork[0]!, [...ownNetwork.slice(1), 'true']).status === 0;
-if (!canUnshare) console.log('skipped: locks of other containers, for want of the right to make a network namespace');
+if (!canUnshare) console.log('skipped: locks of other containers need permission to create a network namespace');
 
-test.runIf(canUnshare)('another container sees the lock file; once that is gone, the holder gives way', async () => {
+test.runIf(canUnshare)('another container sees the lock file; when the file is gone, the holder stops', async () => {
   await withTemporaryFolder(async (folder) => {
     const engine = await openFileEngine({ folder });
     const end = await engine.append([entry('one')], await engine.tail());
@@ -181,7 +181,7 @@ test.runIf(canUnshare)('another container sees the lock file; once that is gone,
       expect(await other.line('done')).toBe('');
       await expect(engine.append([entry('two')], end)).rejects.toMatchObject({ code: 'fatal', message: removed });
       await engine.close();
-      // The lock that stands now is the other's.
+      // The lock file now belongs to the other container.
       await expect(openFileEngine({ folder })).rejects.toMatchObject({ code: 'locked' });
     } finally {
       await other.kill();

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { expect, test } from 'vitest';
-import { withTemporaryFolder } from '../../packages/server/src/engines/testing/temporary-folder.ts';
 import { WriterProcess, busyWriter, straceWorks } from './writer-process.ts';
 
 /**
- * A full segment is sealed by a last write to it, which comes right behind the rename that makes the next one: so a
- * last segment that was sealed proves that one is missing.
+ * A full segment is sealed by a last write to it, directly after the rename that creates the next segment. A sealed
+ * last segment therefore proves that one is missing.
  */
 function sealsBehindNewSegments(lines: readonly string[]): { seals: number; tooEarly: number } {
   let [seals, tooEarly] = [0, 0];
@@ -24,7 +24,7 @@ function sealsBehindNewSegments(lines: readonly string[]): { seals: number; tooE
   return { seals, tooEarly };
 }
 
-test.runIf(straceWorks())('nothing is acknowledged before it is synced, the names of new files too', async () => {
+test.runIf(straceWorks())('nothing is acknowledged before it is synced, including the names of new files', async () => {
   await withTemporaryFolder(async (parent) => {
     const traceFile = join(parent, 'trace');
     const writer = new WriterProcess(busyWriter(join(parent, 'data')), { traceFile });

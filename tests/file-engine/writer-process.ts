@@ -10,7 +10,7 @@ export interface WriterOptions {
   readonly appends: number;
   readonly perAppend?: number;
   readonly entryBytes?: number;
-  /** A snapshot and a trim after so many appends; 0 for none. */
+  /** A snapshot and a trim after this many appends; 0 for none. */
   readonly snapshotEvery?: number;
   /** Keep the log open at the end. */
   readonly stay?: boolean;
@@ -20,17 +20,17 @@ export interface WriterOptions {
 const defaults = { perAppend: 3, entryBytes: 100, snapshotEvery: 0, stay: false, limits: {} };
 const script = fileURLToPath(new URL('log-writer.mjs', import.meta.url));
 
-/** How a writer is started: under strace with injections, or with a limit to the size of its files. */
+/** How a writer is started: under strace with injections, or with a limit on the size of its files. */
 export interface WriterFaults {
   readonly injections?: readonly string[];
   readonly maxFileKib?: number;
-  /** Writes down the calls that write, sync, rename and print, in their order, in this file. */
+  /** Records the calls that write, sync, rename and print, in order, in this file. */
   readonly traceFile?: string;
   /** A command that runs the writer. */
   readonly under?: readonly string[];
 }
 
-/** A process that writes a log, on a sound disk or with faults. */
+/** A process that writes a log, on a working disk or with faults. */
 export class WriterProcess {
   readonly process: ChildProcess;
   readonly exited: Promise<void>;
@@ -49,7 +49,7 @@ export class WriterProcess {
     const strace = ['strace', '-f', '-qq', '-o', traceFile ?? '/dev/null', '-e', 'signal=none'];
     strace.push('-e', `trace=${traced.join(',')}`, ...injections.flatMap((one) => ['-e', `inject=${one}`]));
     const command = traced.length === 0 ? node : [...strace, ...node];
-    // strace counts the calls of each thread by itself, so there is one alone that makes them.
+    // strace counts the calls of each thread separately, so only one thread makes them.
     const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
     this.process = endWithUs(spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env }));
     this.process.stdout!.setEncoding('utf8').on('data', (text: string) => {
@@ -74,13 +74,13 @@ export class WriterProcess {
     }
   }
 
-  /** What has been said so far in whole lines that begin with `word`, without it. */
+  /** The complete lines so far that begin with `word`, without that word. */
   lines(word: string): string[] {
     const whole = this.#output.split('\n').slice(0, -1);
     return whole.filter((line) => line.split(' ')[0] === word).map((line) => line.slice(word.length + 1));
   }
 
-  /** The last index that was acknowledged by `word`, or that the log was opened with. */
+  /** The last index reported with `word`, or the end of the log when it was opened. */
   last(word: 'acked' | 'saved' | 'open'): number {
     return Number(this.lines(word).at(-1) ?? 0);
   }
@@ -96,9 +96,8 @@ export class WriterProcess {
 }
 
 /**
- * Opens the log that a writer left behind and compares it with what was acknowledged. Returns where it ends. Throws
- * if an entry is missing or another one, if more than one append is there that was not acknowledged, or if a snapshot
- * was lost.
+ * Opens the log that a writer left behind and compares it with the acknowledged entries. Returns its end. Throws if an
+ * entry is missing or different, if it has more than one unacknowledged append, or if a snapshot was lost.
  */
 export async function checkLog(options: WriterOptions, acked: number, saved: number): Promise<number> {
   const { folder, limits, perAppend, entryBytes } = { ...defaults, ...options };
@@ -112,10 +111,10 @@ export async function checkLog(options: WriterOptions, acked: number, saved: num
     const from = (await engine.loadSnapshot())?.position ?? logStart;
     if (from.index < saved)
       throw new Error(`the snapshot of ${saved} was acknowledged and ${from.index} is the newest`);
-    if (snapshot !== undefined && snapshot.chunks.length !== 8) throw new Error('the snapshot is not whole');
+    if (snapshot !== undefined && snapshot.chunks.length !== 8) throw new Error('the snapshot is incomplete');
     for (const { position, bytes } of await readBehind(engine, from, end - from.index)) {
       if (!Buffer.alloc(entryBytes, `entry ${position.index} `).equals(bytes)) {
-        throw new Error(`entry ${position.index} is another one`);
+        throw new Error(`entry ${position.index} is a different one`);
       }
     }
     return end;
@@ -124,16 +123,15 @@ export async function checkLog(options: WriterOptions, acked: number, saved: num
   }
 }
 
-/** Whether strace can be used here. Without it, CI fails and others are told what was not tested. */
+/** Whether strace works here. Without it, CI fails, and other runs print what was not tested. */
 export function straceWorks(): boolean {
   const works = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0;
-  if (!works && process.env['CI'] === 'true')
-    throw new Error('strace does not work here, and CI must not do without it');
-  if (!works) console.log('skipped: disk faults, for want of a working strace (package strace)');
+  if (!works && process.env['CI'] === 'true') throw new Error('strace does not work here, and CI requires it');
+  if (!works) console.log('skipped: disk faults need a working strace (package strace)');
   return works;
 }
 
-/** Segments, snapshots and trims every few appends, so that each kind of call comes up often. */
+/** Segments, snapshots and trims every few appends, so that each kind of call is frequent. */
 export function busyWriter(folder: string): WriterOptions {
   const limits = { maxSegmentBytes: 2000, preallocateBytes: 1000 };
   return { folder, appends: 40, snapshotEvery: 7, limits };

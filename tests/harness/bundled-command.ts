@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { builtCommand, testedCommandVariable } from '@tenure/test-support';
 
-/** Makes the one file of the command for the processes of this run; the function that it resolves with removes it. */
+/** Bundles the command into one file for the processes of this run. The returned function removes the file. */
 export async function bundleCommand(): Promise<() => void> {
   if (process.env[testedCommandVariable] !== undefined) return () => undefined;
   const folder = mkdtempSync(join(tmpdir(), 'tenure-command-'));
-  // The command reads its version from the manifest above it.
+  // The command reads its version from the manifest in the parent folder.
   const manifest = join(dirname(builtCommand), '../package.json');
   writeFileSync(join(folder, 'package.json'), readFileSync(manifest));
   const { rolldown } = await import('rolldown');

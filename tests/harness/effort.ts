@@ -1,16 +1,16 @@
 import 'vitest';
 
 /**
- * How much a run may cost. `commit` is `npm test`: each feature once, in minutes. `ci` is the short form of the long
- * suites. `soak` is everything at full length, with fresh seeds.
+ * The cost of a run. `commit` is `npm test`: each feature once, in minutes. `ci` is the short form of the long suites.
+ * `soak` is the full length, with fresh seeds.
  */
 export type Effort = 'commit' | 'ci' | 'soak';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** `inject('effort')` in a test: choose a number of rounds by it, never an assertion. */
+    /** `inject('effort')` in a test: it may choose a number of rounds, never an assertion. */
     readonly effort: Effort;
-    /** The seed of whatever is random in this run. Fixed, except in a soak. */
+    /** The seed of all randomness in this run. Fixed, except in a soak. */
     readonly seed: number;
   }
 }

@@ -5,20 +5,20 @@ import { expect, test } from 'vitest';
 
 const timeoutMs = 20_000;
 
-test('a child ends with the process that started it, also when that dies of an error', async () => {
+test('a child ends with the process that started it, also when that process crashes', async () => {
   const built = fileURLToPath(new URL('../../packages/test-support/dist/index.js', import.meta.url));
   const source = `
     import { ChildProgram } from ${JSON.stringify(built)};
     const child = new ChildProgram({ program: process.execPath, args: ['-e', 'setInterval(() => {}, 1_000)'] });
     console.log('child', child.pid);
-    setTimeout(() => { throw new Error('a failure that nothing expects'); }, 10);`;
+    setTimeout(() => { throw new Error('an uncaught error'); }, 10);`;
   const parent = new ChildProgram({ program: process.execPath, args: ['--input-type=module', '-e', source] });
   const [, pid = ''] = await parent.match(/child (\d+)/, timeoutMs);
   expect(await parent.ended).toMatchObject({ code: 1 });
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-/** A process that has ended may stand in the list until its parent has looked. */
+/** An ended process may stay in the list until its parent has collected its exit code. */
 function isRunning(pid: string): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

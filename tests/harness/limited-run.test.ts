@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest';
 
 const module = new URL('../../scripts/limited-run.mjs', import.meta.url).href;
 
-/** Runs `program`, which prints a process id and never ends, as a part that may take three times that share. */
+/** Runs `program`, which prints a process id and never ends, as a part whose limit is three times its share. */
 async function partOf(shareSeconds: number, program: string): Promise<{ code: number | null; out: string }> {
   const part = { name: 'endless', shareSeconds, command: process.execPath, args: ['-e', program] };
   const run = `process.exitCode = await runLimited(${JSON.stringify(part)});`;
@@ -21,7 +21,7 @@ async function partOf(shareSeconds: number, program: string): Promise<{ code: nu
   return { code, out };
 }
 
-test('stops a part that takes three times its share, with the processes that it started, and says so', async () => {
+test('stops a part that takes three times its share, with its child processes, and reports it', async () => {
   const endless = 'setInterval(() => undefined, 1000)';
   const program = `console.log('pid', require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(
     endless,
@@ -33,12 +33,12 @@ test('stops a part that takes three times its share, with the processes that it 
   await vi.waitFor(() => expect(isAlive(pid)).toBe(false), 20_000);
 });
 
-/** A process that has ended stays visible as a zombie until its new parent has asked for its exit code. */
+/** An ended process stays visible as a zombie until its new parent has collected its exit code. */
 function isAlive(pid: string | undefined): boolean {
   const file = `/proc/${pid}/stat`;
   return existsSync(file) && !/\) Z /.test(readFileSync(file, 'utf8'));
 }
 
-test('passes the exit code of a part on that ends in time', async () => {
+test('returns the exit code of a part that ends in time', async () => {
   expect(await partOf(60, 'process.exit(3)')).toMatchObject({ code: 3 });
 });

@@ -8,8 +8,8 @@ import { initializeTestData, PostgresCluster, postgresUser } from '@tenure/test-
 const sharedSettings = { max_connections: '400', shared_buffers: '64MB' };
 
 /**
- * The databases that the test files of a run share, each started when it is first asked for. They are children of the
- * main process of the run and end with it.
+ * The databases that the test files of a run share, each started on first use. They are children of the main process of
+ * the run and end with it.
  */
 export class TestDatabases {
   readonly #http: Server;

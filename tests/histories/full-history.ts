@@ -4,7 +4,7 @@ import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { HistoryLog, type HistoryEvent } from './history-log.ts';
 import { keyVersion } from './kv-client.ts';
 
-/** All events of the store from its first revision up to `last`, as this server's watch tells them. */
+/** All events of the store from its first revision up to `last`, from a watch of this server. */
 export async function readFullHistory(member: ClusterMember, last: number): Promise<HistoryLog> {
   const stream = new WatchStream(member.client);
   const all = Buffer.alloc(1);

@@ -1,8 +1,8 @@
-/** A reply that carried a header. */
+/** A reply with a header. */
 export interface HeaderSeen {
   readonly client: number;
   readonly server: string;
-  /** Which call it answered. */
+  /** The call that it answered. */
   readonly call: string;
   readonly calledMs: number;
   readonly returnedMs: number;
@@ -10,8 +10,8 @@ export interface HeaderSeen {
 }
 
 /**
- * Revisions that went back: replies to calls that were made after their client had been told of a later revision. With
- * `acrossClients` it counts what any client had been told by then.
+ * Revisions that went back: replies to calls that were made after their client had seen a later revision. With
+ * `acrossClients` it counts the revisions that any client had seen by then.
  */
 export function checkHeaders(headers: readonly HeaderSeen[], options: { readonly acrossClients: boolean }): string[] {
   const groups = new Map<number, HeaderSeen[]>();

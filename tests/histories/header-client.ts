@@ -9,7 +9,7 @@ const key = Buffer.from('hot/0');
 
 type Header = Parameters<typeof revisionOf>[0];
 
-/** What a server answers from its own memory, after it has caught up with the leader. */
+/** Calls that a server answers from its own memory, after it has caught up with the leader. */
 const fromMemory: ReadonlySet<string> = new Set([
   'Status',
   'HashKV',
@@ -19,8 +19,8 @@ const fromMemory: ReadonlySet<string> = new Set([
   'Watch, progress',
 ]);
 /**
- * A server that cannot reach the leader tells after so long what it knows, of itself or of the store: whoever asks has
- * waited long enough to know. Less is counted here, since timers may fire early.
+ * A server that cannot reach the leader answers from its own knowledge after this delay, about itself or about the
+ * store; the client knows that from the delay. The limit is a little shorter here, since timers may fire early.
  */
 const patienceMs = 490;
 
@@ -42,7 +42,7 @@ const calls: readonly (readonly [name: string, call: (member: ClusterMember) => 
   ['Watch, progress', (member) => watchHeader(member, true)],
 ];
 
-/** Asks for headers, of all kinds and of any server, and records their revisions. */
+/** Calls every method with a header on every server, and records the revisions. */
 export class HeaderClient {
   readonly #options: KvClientOptions;
 

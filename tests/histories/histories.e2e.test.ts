@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Cluster } from '../cluster/cluster.ts';
 import { HistoryRun } from './history-run.ts';
 import { checkLeases } from './lease-check.ts';
-import { moveLead } from './move-lead.ts';
+import { moveLeader } from './move-leader.ts';
 import { RecordedHistory } from './recorded-history.ts';
 import { RevokeRace } from './revoke-race.ts';
 
-/** Far more than it takes on a machine that does nothing else. */
+/** Far longer than on an idle machine. */
 const timeout = 150_000;
 const seed = inject('seed');
 const isSoak = inject('effort') === 'soak';
@@ -35,13 +35,13 @@ describe.skipIf(!hasPostgres())(`three servers on PostgreSQL (TENURE_TEST_SEED=$
   });
 
   test(
-    'acknowledge no renewal after a revoke, whoever is asked, while the lead is handed on',
+    'acknowledge no renewal after a revoke, through any server, during transfers of leadership',
     { timeout },
     async () => {
       const history = new RecordedHistory();
       const race = new RevokeRace(cluster.members, history, new SeededRandom(seed));
       for (let round = 0; round < races; round += 1) {
-        const moved = round % 15 === 14 ? moveLead(cluster) : Promise.resolve();
+        const moved = round % 15 === 14 ? moveLeader(cluster) : Promise.resolve();
         await race.run(BigInt(500_000 + round));
         await moved;
       }
@@ -53,11 +53,11 @@ describe.skipIf(!hasPostgres())(`three servers on PostgreSQL (TENURE_TEST_SEED=$
     },
   );
 
-  test('are one linearizable store for concurrent clients, while the lead is handed on', { timeout }, async () => {
+  test('are one linearizable store for concurrent clients, during transfers of leadership', { timeout }, async () => {
     run = new HistoryRun(cluster, { seed });
     for (let change = 0; change < leadChanges; change += 1) {
       await run.progress(150);
-      await moveLead(cluster);
+      await moveLeader(cluster);
     }
     await run.progress(150);
     await run.finish();

@@ -1,6 +1,6 @@
 import type { KeyVersion } from './kv-operation.ts';
 
-/** One event of the store's history, as a watch tells it. */
+/** One event of the store's history, as reported by a watch. */
 export interface HistoryEvent {
   readonly revision: number;
   readonly key: string;
@@ -8,12 +8,12 @@ export interface HistoryEvent {
   readonly version: KeyVersion | undefined;
 }
 
-/** Every event of a store from its first revision on: what it held at each revision can be told from it. */
+/** Every event of a store from its first revision on, which determines the content at each revision. */
 export class HistoryLog {
   readonly events: readonly HistoryEvent[];
   /** The last revision; 1 is that of an empty store. */
   readonly head: number;
-  /** What contradicts itself in it. */
+  /** Contradictions within the log. */
   readonly problems: readonly string[];
   readonly #byRevision = new Map<number, HistoryEvent[]>();
   readonly #byKey = new Map<string, HistoryEvent[]>();
@@ -24,8 +24,8 @@ export class HistoryLog {
     let last = 1;
     for (const event of events) {
       const { revision, key } = event;
-      if (revision < last) problems.push(`revision ${revision} is told after ${last}`);
-      else if (revision > last + 1) problems.push(`revision ${revision} is told directly after ${last}`);
+      if (revision < last) problems.push(`revision ${revision} is reported after ${last}`);
+      else if (revision > last + 1) problems.push(`revision ${revision} is reported directly after ${last}`);
       if (this.eventsAt(revision).some((other) => other.key === key)) {
         problems.push(`${key} changes twice at revision ${revision}`);
       }
@@ -43,7 +43,7 @@ export class HistoryLog {
     return this.#byRevision.get(revision) ?? [];
   }
 
-  /** What the key held when that revision was the last; undefined: there was no such key. */
+  /** The key's version when that revision was the last; undefined if the key did not exist. */
   versionAt(key: string, revision: number): KeyVersion | undefined {
     const events = this.#byKey.get(key) ?? [];
     let low = 0;
@@ -61,9 +61,9 @@ export class HistoryLog {
   }
 }
 
-/** What is wrong with the numbers of a version, given the one before it. */
+/** What is wrong with the numbers of a version, given the previous one. */
 function wrongVersion({ revision, version }: HistoryEvent, before: KeyVersion | undefined): string | undefined {
-  if (version === undefined) return before === undefined ? 'a key is deleted that was not there' : undefined;
+  if (version === undefined) return before === undefined ? 'a key is deleted that did not exist' : undefined;
   const { modRevision, createRevision, version: count } = version;
   const expected = [revision, before?.createRevision ?? revision, (before?.version ?? 0) + 1];
   const told = [modRevision, createRevision, count];

@@ -17,16 +17,16 @@ import { checkRevisions } from './revision-check.ts';
 
 const kvClients = 5;
 const leaseClients = 3;
-/** Of a kind of violation; their number is told too. */
+/** The number of violations of a kind to print; the total is printed too. */
 const reportedViolations = 5;
 
 export interface HistoryRunOptions {
   readonly seed: number;
-  /** The servers that clients may ask; all that run unless it is given. */
+  /** The servers that clients may ask; all running ones by default. */
   readonly members?: () => readonly ClusterMember[];
 }
 
-/** Concurrent clients of a cluster whose every call is recorded, and what is judged of it when they are done. */
+/** Concurrent clients of a cluster whose every call is recorded, and the checks of the recorded history. */
 export class HistoryRun {
   readonly history = new RecordedHistory();
   readonly #cluster: Cluster;
@@ -66,7 +66,7 @@ export class HistoryRun {
     }
   }
 
-  /** Ends the clients. May be called at any time, and again. */
+  /** Ends the clients. May be called at any time, and repeatedly. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#done;
@@ -74,9 +74,9 @@ export class HistoryRun {
   }
 
   /**
-   * Ends the clients and throws unless their history is linearizable by both checks, nothing was said of a lease that
-   * may not be said, no revision went back, every watch saw the whole history once and in order, and all servers hold
-   * the same.
+   * Ends the clients and throws unless their history is linearizable by both checks, the answers about leases are
+   * consistent, no revision went back, every watch saw the whole history once and in order, and all servers have the
+   * same content.
    */
   async finish(): Promise<void> {
     this.#isOver = true;
@@ -99,7 +99,7 @@ export class HistoryRun {
     this.#checkEachKey();
   }
 
-  /** A last write, behind which nothing is looked at; gives its revision. */
+  /** A last write, which ends the checked history; returns its revision. */
   async #writeEnd(member: ClusterMember): Promise<number> {
     const value = `of run ${this.#seed}`;
     const { outcome, ...times } = await timed(() => member.put('end', value));
@@ -117,12 +117,12 @@ export class HistoryRun {
       watch.check([]);
       const seen = watch.events.filter(({ revision }) => revision <= log.head);
       const text = seen.map(({ revision, key, value }) => `${revision} ${key} ${value}`).join('\n');
-      if (text !== told) throw new Error('a watch saw another history than the one that the leader tells');
+      if (text !== told) throw new Error('a watch saw another history than the leader reports');
       watch.stop();
     }
   }
 
-  /** When the watches got to see that leases had ended. */
+  /** The times at which the watches saw the ends of leases. */
   #endsSeen(log: HistoryLog): LeaseOperation[] {
     const found: LeaseOperation[] = [];
     for (const { events } of this.#watches) {
@@ -140,7 +140,7 @@ export class HistoryRun {
     for (const [key, operations] of operationsByKey(this.history.kv)) {
       const verdict = checkLinearizable(keyModel, operations);
       if (verdict.kind === 'violation') throw new Error(`${key} is not linearizable: ${verdict.explanation}`);
-      if (verdict.kind === 'undecided') throw new Error(`${key}: its ${operations.length} calls could not be judged`);
+      if (verdict.kind === 'undecided') throw new Error(`${key}: its ${operations.length} calls could not be checked`);
     }
   }
 }

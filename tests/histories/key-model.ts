@@ -2,7 +2,7 @@ import type { KeyVersion, KvInput, KvOperation, KvOutput } from './kv-operation.
 import type { SequentialModel } from './linearizability.ts';
 import type { Operation } from './operation.ts';
 
-/** What a call does with one key. */
+/** The effect of a call on one key. */
 export type KeyInput =
   | { readonly kind: 'get' }
   | { readonly kind: 'put'; readonly value: string }
@@ -11,14 +11,14 @@ export type KeyInput =
 
 export interface KeyOutput {
   readonly changed: boolean;
-  /** With a get what is there, else what was there before; null: no such key; undefined: the reply does not tell. */
+  /** For a get the current value, else the previous one; null: no such key; undefined: not in the reply. */
   readonly seen: string | null | undefined;
 }
 
 const absent = '-';
 const holding = (value: string): string => `=${value}`;
 
-/** One key, without trust in any revision that the server tells. */
+/** One key, without reliance on any revision that the server reports. */
 export const keyModel: SequentialModel<KeyInput, KeyOutput> = {
   initial: absent,
   step(state, input, output) {
@@ -43,8 +43,8 @@ function expectedState({ expected }: { readonly expected: string | undefined }):
 }
 
 /**
- * The calls that concern each key, as calls of that key alone. A history is linearizable if and only if those of its
- * objects are; of a call of several keys this keeps what it means for each, and the check of revisions has the rest.
+ * The calls that concern each key, as calls on that key alone. A history is linearizable if and only if the history of
+ * each object is. This splits a call on several keys into its effects on each; the check of revisions covers the rest.
  */
 export function operationsByKey(operations: readonly KvOperation[]): Map<string, Operation<KeyInput, KeyOutput>[]> {
   const found = new Map<string, Operation<KeyInput, KeyOutput>[]>();

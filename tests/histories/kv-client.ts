@@ -4,26 +4,28 @@ import type { SeededRandom } from '@tenure/test-support';
 import type { KeyVersion, KvInput, KvOutput } from './kv-operation.ts';
 import { timed, type RecordedHistory } from './recorded-history.ts';
 
-/** All that these clients touch: few, so that they meet. They are neighbours, so that one range reads them all. */
+/**
+ * All keys of these clients: few, so that the clients conflict. They are adjacent, so that one range reads them all.
+ */
 const hotKeys: readonly string[] = ['hot/0', 'hot/1', 'hot/2', 'hot/3'];
 const rangeEnd = Buffer.from('hot0');
-/** Short enough that some calls get no answer while something is wrong. */
+/** Short enough that some calls get no answer during a fault. */
 const deadlineMs = 1_000;
-/** Between two calls of one client, so that a history stays one that can be judged. */
+/** The pause between two calls of one client, so that the history stays small enough to check. */
 const pauseMs = { min: 4, max: 24 };
 
 export interface KvClientOptions {
   readonly number: number;
-  /** Those that may be asked now. */
+  /** The servers that may be asked now. */
   readonly members: () => readonly ClusterMember[];
   readonly random: SeededRandom;
   readonly history: RecordedHistory;
 }
 
-/** Makes one call after the other, each of any server, and records them. */
+/** Makes one call after the other, each through any server, and records them. */
 export class KvClient {
   readonly #options: KvClientOptions;
-  /** What it believes of each key, so that some of its swaps succeed. */
+  /** The client's guess of each key's value, so that some of its swaps succeed. */
   readonly #believed = new Map<string, string | undefined>();
   #count = 0;
 
@@ -114,7 +116,7 @@ async function putAll(kv: ClusterMember['kv'], writes: readonly (readonly [strin
   return { revision: revisionOf(reply.header), changed: true, seen };
 }
 
-/** If the key is as expected it is written, else read. A key that is not there has the version 0. */
+/** If the key is as expected it is written, else read. A key that does not exist has the version 0. */
 async function swap(kv: ClusterMember['kv'], input: Extract<KvInput, { kind: 'swap' }>): Promise<KvOutput> {
   const { expected, value } = input;
   const key = Buffer.from(input.key);
@@ -143,7 +145,7 @@ function putRequest(key: string, value: string) {
   };
 }
 
-/** What a reply tells of each of the keys. */
+/** The versions of the keys in a reply. */
 function versionsOf(kvs: readonly mvccpb.KeyValue[], keys: readonly string[]): Map<string, KeyVersion | null> {
   const found = new Map<string, KeyVersion | null>(keys.map((key) => [key, null]));
   for (const kv of kvs) found.set(Buffer.from(kv.key).toString(), keyVersion(kv));
@@ -161,6 +163,6 @@ export function keyVersion(kv: mvccpb.KeyValue): KeyVersion {
 }
 
 export function revisionOf(header: etcdserverpb.ResponseHeader | undefined): number {
-  if (header === undefined) throw new Error('a reply came without a header');
+  if (header === undefined) throw new Error('a reply has no header');
   return Number(header.revision);
 }

@@ -1,6 +1,6 @@
 import type { Operation } from './operation.ts';
 
-/** A key's value and what etcd tells beside it. */
+/** A key's value and its metadata in etcd. */
 export interface KeyVersion {
   readonly value: string;
   readonly createRevision: number;
@@ -10,26 +10,26 @@ export interface KeyVersion {
   readonly lease: bigint;
 }
 
-/** Values are unique in a history, so that a value names the call that wrote it. */
+/** Values are unique in a history, so that a value identifies the call that wrote it. */
 export type KvInput =
   /** One read of all of them. */
   | { readonly kind: 'get'; readonly keys: readonly string[] }
-  /** One put, or one transaction that writes them all. */
+  /** One put, or one transaction that writes all of them. */
   | {
       readonly kind: 'put';
       readonly writes: readonly (readonly [key: string, value: string])[];
       readonly lease?: bigint;
     }
   | { readonly kind: 'delete'; readonly key: string }
-  /** Writes if the key holds what is expected (undefined: if there is no such key), else reads it. */
+  /** Writes if the key has the expected value (undefined: if the key does not exist), else reads it. */
   | { readonly kind: 'swap'; readonly key: string; readonly expected: string | undefined; readonly value: string };
 
 export interface KvOutput {
-  /** Of the header. */
+  /** From the header. */
   readonly revision: number;
-  /** Whether the store was changed. Always with a put, never with a get. */
+  /** Whether the store was changed. Always for a put, never for a get. */
   readonly changed: boolean;
-  /** What the reply told of keys: with a get what is there, else what was there before. `null`: no such key. */
+  /** The keys in the reply: for a get the current version, else the previous one. `null`: no such key. */
   readonly seen: ReadonlyMap<string, KeyVersion | null>;
 }
 

@@ -21,14 +21,14 @@ const lostRevoke: LeaseOperation = { ...told(50, 50, 'revoke'), outcome: { kind:
 
 describe('leases', () => {
   test.each<[string, LeaseOperation[]]>([
-    ['a life and its end', [grant, told(10, 11, 'renew'), told(2_000, 2_001, 'renew', false)]],
+    ['a lease and its end', [grant, told(10, 11, 'renew'), told(2_000, 2_001, 'renew', false)]],
     ['a revoke', [grant, told(10, 11, 'revoke'), told(12, 13, 'renew', false), attach(12, 13, false)]],
     ['a renewal that overlaps with the revoke', [grant, told(10, 20, 'revoke'), told(15, 30, 'renew')]],
     ['a revoke without an answer', [grant, lostRevoke, told(60, 61, 'renew'), told(70, 71, 'renew', false)]],
-    ['an end that a watch tells', [grant, told(1_005, 1_005, 'sawEnd', false)]],
+    ['an end reported by a watch', [grant, told(1_005, 1_005, 'sawEnd', false)]],
     ['another lease', [grant, told(10, 11, 'revoke'), operation(20, 21, { kind: 'renew', id: 8n }, true)]],
-    ['a revoke of what has ended', [grant, told(1_100, 1_101, 'revoke', false)]],
-  ])('%s: nothing is wrong', (_, operations) => {
+    ['a revoke of a lease that has ended', [grant, told(1_100, 1_101, 'revoke', false)]],
+  ])('%s: no violation', (_, operations) => {
     expect(checkLeases(operations)).toEqual([]);
   });
 
@@ -47,12 +47,16 @@ describe('leases', () => {
       [grant, told(500, 501, 'renew'), told(1_200, 1_201, 'timeToLive', false)],
       /too early/,
     ],
-    ['a key that goes too early', [grant, told(500, 501, 'renew'), told(1_200, 1_200, 'sawEnd', false)], /too early/],
-    ['a grant that is not known elsewhere', [grant, told(2, 3, 'renew', false)], /too early/],
+    [
+      'a key that is deleted too early',
+      [grant, told(500, 501, 'renew'), told(1_200, 1_200, 'sawEnd', false)],
+      /too early/,
+    ],
+    ['a grant that another server does not know', [grant, told(2, 3, 'renew', false)], /too early/],
     ['an attachment refused too early', [grant, attach(2, 3, false)], /too early/],
     ['a revoke refused too early', [grant, told(2, 3, 'revoke', false)], /too early/],
-    ['two revokes that both did it', [grant, told(10, 20, 'revoke'), told(11, 21, 'revoke')], /so was/],
-  ])('%s is found', (_, operations, problem) => {
+    ['two revokes that both succeed', [grant, told(10, 20, 'revoke'), told(11, 21, 'revoke')], /so was/],
+  ])('%s is detected', (_, operations, problem) => {
     expect(checkLeases(operations).join('\n')).toMatch(problem);
   });
 });

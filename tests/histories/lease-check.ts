@@ -1,18 +1,20 @@
 import type { LeaseOperation } from './lease-operation.ts';
 import { describeOperation } from './operation.ts';
 
-/** What times of two processes on one machine may differ by: the server counts in whole milliseconds. */
+/**
+ * The allowed difference between the times of two processes on one machine: the server counts in whole milliseconds.
+ */
 const toleranceMs = 2;
 
 type Known = LeaseOperation & { readonly outcome: { readonly kind: 'known' } };
 
 /**
- * What no lease service may say about a lease, whichever of its servers are asked:
+ * What no lease service may report, through any of its servers:
  *
- * - that it is there, in a call that began after another was told that it is gone or was revoked;
- * - that it is gone, before its TTL has run since its grant, or a renewal that was acknowledged, was sent, unless
- *   somebody had asked to revoke it by then;
- * - to two who revoke it, that they did.
+ * - that a lease exists, in a call that began after another call reported that it is gone or was revoked;
+ * - that a lease is gone, before its TTL has passed since the sending of its grant or of an acknowledged renewal,
+ * unless a client had sent a revoke by then;
+ * - to two callers of revoke, that each of them revoked it.
  */
 export function checkLeases(operations: readonly LeaseOperation[]): string[] {
   const byLease = new Map<bigint, LeaseOperation[]>();
@@ -58,7 +60,7 @@ function earlyEnds(operations: readonly LeaseOperation[]): string[] {
     .map((operation) => `${describeOperation(operation)}: too early, ${describeOperation(last)}`);
 }
 
-/** Whether an acknowledgement of it promises that the lease lives for its TTL from then on. */
+/** Whether an acknowledgement of the call promises that the lease lives for its TTL from then on. */
 function isPromise(kind: LeaseOperation['input']['kind']): boolean {
   return kind === 'grant' || kind === 'renew';
 }

@@ -9,31 +9,31 @@ import { timed } from './recorded-history.ts';
 const deadlineMs = 2_000;
 const ttlMs = { min: 1_000, max: 3_000 };
 const pauseMs = { min: 4, max: 24 };
-/** Leases that are in the hands of all clients at once. */
+/** Leases that all clients use at the same time. */
 const sharedLeases = 6;
-/** Ids of one client are below its number and this. */
+/** The ids of a client are between its number times this and the next multiple. */
 const idsPerClient = 1_000_000;
 
 export interface SharedLease {
   readonly id: bigint;
-  /** Most are renewed by everybody all the time; some are left alone until they end. */
+  /** Most leases are renewed by all clients all the time; some are left alone until they expire. */
   readonly isRenewed: boolean;
 }
 
-/** What one call about a lease told. */
+/** The result of one call about a lease. */
 interface Told {
   readonly alive: boolean;
   readonly revision: number | undefined;
 }
 
-/** Grants, renews, asks about, uses and revokes leases that it shares with other clients, each time by any server. */
+/** Grants, renews, queries, uses and revokes leases that it shares with other clients, each time through any server. */
 export class LeaseClient {
   readonly #options: KvClientOptions;
   readonly #pool: Map<bigint, SharedLease>;
   readonly #streams = new Map<ClusterMember, KeepAliveStream>();
   #count = 0;
 
-  /** `pool`: the leases that all clients know of, because a grant was acknowledged. */
+  /** `pool`: the leases that all clients know, because a grant was acknowledged. */
   constructor(options: KvClientOptions, pool: Map<bigint, SharedLease>) {
     this.#options = options;
     this.#pool = pool;
@@ -81,7 +81,7 @@ export class LeaseClient {
       return { alive: reply.TTL > 0n, revision: revisionOf(reply.header) };
     });
     if (outcome.kind === 'known') return;
-    // A late answer must not be taken for that to a later question.
+    // A late answer must not be taken for the answer to a later request.
     stream.close();
     this.#streams.delete(member);
   }
@@ -100,7 +100,7 @@ export class LeaseClient {
     });
   }
 
-  /** Recorded twice: as what it tells of the lease, and as the put that it is. */
+  /** Recorded twice: as evidence about the lease, and as the put that it is. */
   async #attach(member: ClusterMember, id: bigint): Promise<void> {
     const { number: client, history } = this.#options;
     this.#count += 1;
@@ -146,7 +146,7 @@ export class LeaseClient {
   }
 }
 
-/** Undefined when the server says that there is no such lease: that is an answer, and it tells something. */
+/** Undefined when the server reports that the lease does not exist, which is an answer too. */
 async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -8,11 +8,11 @@ export type LeaseInput =
   | { readonly kind: 'timeToLive'; readonly id: bigint }
   /** A put that attaches a key. */
   | { readonly kind: 'attach'; readonly id: bigint; readonly key: string }
-  /** A watcher got to see that one of its keys was deleted with it. */
+  /** A watcher saw that one of its keys was deleted with it. */
   | { readonly kind: 'sawEnd'; readonly id: bigint };
 
 export interface LeaseOutput {
-  /** Whether the lease was there for this call. */
+  /** Whether the lease existed for this call. */
   readonly alive: boolean;
 }
 

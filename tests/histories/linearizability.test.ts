@@ -31,9 +31,9 @@ describe('a history is accepted in which', () => {
     ['a read sees a write that overlaps with it', [put(0, 10, 'a'), get(1, 2, 'a')]],
     ['a read misses a write that overlaps with it', [put(0, 10, 'a'), get(1, 2, null), get(11, 12, 'a')]],
     ['overlapping writes take effect in the other order', [put(0, 10, 'a'), put(1, 9, 'b'), get(11, 12, 'a')]],
-    ['what touches in time counts as overlapping', [put(0, 5, 'a'), get(5, 6, null)]],
+    ['calls that touch in time count as overlapping', [put(0, 5, 'a'), get(5, 6, null)]],
     [
-      'of two swaps one wins',
+      'one of two swaps wins',
       [put(0, 1, 'a'), swap(2, 9, 'a', 'b', false), swap(3, 8, 'a', 'c', true), get(10, 11, 'c')],
     ],
     ['an unknown write took effect', [lost(0, putA), get(1, 2, 'a')]],
@@ -44,8 +44,8 @@ describe('a history is accepted in which', () => {
       'an unknown swap took effect',
       [put(0, 1, 'b'), lost(2, { kind: 'swap', expected: 'b', value: 'c' }), get(3, 4, 'c')],
     ],
-    ['a write failed and is not seen', [put(0, 1, 'b'), lost(2, putA, 'failed'), get(3, 4, 'b')]],
-    ['a write tells what was there before', [put(0, 9, 'a', 'b'), put(1, 8, 'b', null), get(10, 11, 'a')]],
+    ['a failed write is not seen', [put(0, 1, 'b'), lost(2, putA, 'failed'), get(3, 4, 'b')]],
+    ['a write returns the previous value', [put(0, 9, 'a', 'b'), put(1, 8, 'b', null), get(10, 11, 'a')]],
   ])('%s', (_, history) => {
     expect(verdictOf(history)).toBe('linearizable');
   });
@@ -62,12 +62,12 @@ describe('a history is rejected that has', () => {
     ['a read from the future', [get(0, 1, 'a'), put(2, 3, 'a')]],
     ['an unknown write before its beginning', [get(0, 1, 'a'), lost(2, putA)]],
     ['a failed write that is read', [lost(0, putA, 'failed'), get(1, 2, 'a')]],
-    ['a value that nobody wrote', [put(0, 1, 'a'), get(2, 3, 'x')]],
+    ['a value without a write', [put(0, 1, 'a'), get(2, 3, 'x')]],
     ['an unknown write that is read, then unread', [put(0, 1, 'b'), lost(2, putA), get(3, 4, 'a'), get(5, 6, 'b')]],
     ['a delete of nothing that deleted', [remove(0, 1, true)]],
-    ['a delete that found nothing where something was', [put(0, 1, 'a'), remove(2, 3, false)]],
-    ['two swaps that both won', [put(0, 1, 'a'), swap(2, 9, 'a', 'b', true), swap(3, 8, 'a', 'c', true)]],
-    ['a swap that lost against nobody', [put(0, 1, 'a'), swap(2, 3, 'a', 'b', false), get(4, 5, 'a')]],
+    ['a delete that missed an existing key', [put(0, 1, 'a'), remove(2, 3, false)]],
+    ['two successful swaps', [put(0, 1, 'a'), swap(2, 9, 'a', 'b', true), swap(3, 8, 'a', 'c', true)]],
+    ['a swap that failed without a conflict', [put(0, 1, 'a'), swap(2, 3, 'a', 'b', false), get(4, 5, 'a')]],
   ])('%s', (_, history) => {
     expect(verdictOf(history)).toBe('violation');
   });
@@ -79,12 +79,12 @@ test('a violation is explained by the calls at which the order ends', () => {
   expect(verdict).toMatchObject({ explanation: expect.stringContaining('4.00..5.00 ms: {"kind":"get"}') });
 });
 
-test('a search that takes too long says so', () => {
+test('a search that takes too long reports that', () => {
   const history = Array.from({ length: 30 }, (_, at) => put(at / 100, 10, `${at}`));
   expect(checkLinearizable(keyModel, [...history, get(11, 12, 'x')], 1_000).kind).toBe('undecided');
 });
 
-/** What a client asks for; its place among the others; how long before and after it the call began and ended. */
+/** A client's request; its place among the others; how long before and after it the call began and ended. */
 interface Plan {
   readonly choice: number;
   readonly value: number;
@@ -106,7 +106,7 @@ const planOf = (lostWeight: number): fc.Arbitrary<Plan> =>
     tellsBefore: fc.boolean(),
   });
 
-/** The history of a sequential object, told by clients whose calls overlap. Linearizable by construction. */
+/** The history of a sequential object, recorded by clients whose calls overlap. Linearizable by construction. */
 function historyOf(plans: readonly Plan[]): KeyOperation[] {
   let state: string | null = null;
   return plans.map((plan, at) => {
@@ -138,7 +138,7 @@ function changes(input: KeyInput, held: string | null): boolean {
   return input.kind === 'delete' ? held !== null : held === (input.expected ?? null);
 }
 
-/** By trying every order of every choice of the unknown calls: for a handful of calls. */
+/** Tries every order of every choice of the unknown calls: for a handful of calls. */
 function isLinearizableByForce(history: readonly KeyOperation[], state = keyModel.initial): boolean {
   const open = history.filter(({ outcome }) => outcome.kind !== 'failed');
   if (open.every(({ outcome }) => outcome.kind === 'unknown')) return true;
@@ -158,7 +158,7 @@ function isLinearizableByForce(history: readonly KeyOperation[], state = keyMode
 }
 
 describe('the search', () => {
-  test('accepts what a sequential object did for overlapping clients, some of them never answered', () => {
+  test('accepts the history of a sequential object with overlapping and unanswered calls', () => {
     fc.assert(
       fc.property(fc.array(planOf(5), { maxLength: 100 }), (plans) => {
         expect(verdictOf(historyOf(plans))).toBe('linearizable');
@@ -167,7 +167,7 @@ describe('the search', () => {
     );
   });
 
-  test('judges small histories with one changed answer as trying every order does', () => {
+  test('agrees with an exhaustive search on small histories with one changed answer', () => {
     let rejected = 0;
     fc.assert(
       fc.property(fc.array(planOf(25), { minLength: 1, maxLength: 6 }), fc.nat(), fc.nat(3), (plans, which, how) => {
@@ -183,13 +183,13 @@ describe('the search', () => {
     expect(rejected).toBeGreaterThan(200);
   });
 
-  // To reject it has to try each lost call in each place, alone and with the others: with many it takes for ever.
-  test('rejects long histories in which one read tells a value of long ago, and up to three calls are lost', () => {
+  // A rejection has to try each unknown call in each place, alone and with the others: many of them take too long.
+  test('rejects long histories with one old value in a read, and up to three unanswered calls', () => {
     const longPlans = fc.array(planOf(0), { minLength: 90, maxLength: 120 });
     fc.assert(
       fc.property(longPlans, fc.array(fc.nat(119), { maxLength: 3 }), (plans, lostAt) => {
         const history = historyOf(plans.map((plan, at) => (lostAt.includes(at) ? { ...plan, isLost: true } : plan)));
-        // Past every call above: a value written once, overwritten, and read again.
+        // Behind every call above: a value written once, overwritten, and read again.
         const [begin, end] = [10_000, 20_000];
         const more = [put(begin, begin + 1, 'once'), put(begin + 2, begin + 3, 'then'), get(end, end + 1, 'once')];
         expect(verdictOf([...history, ...more])).toBe('violation');
@@ -199,7 +199,7 @@ describe('the search', () => {
   });
 });
 
-/** Another answer than the one that was given. */
+/** Another answer than the original one. */
 function mutated(operation: KeyOperation, how: number): KeyOperation {
   const { outcome } = operation;
   if (outcome.kind !== 'known') return { ...operation, outcome: { kind: 'failed' } };

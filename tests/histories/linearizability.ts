@@ -1,28 +1,28 @@
 import { describeOperation, type Operation } from './operation.ts';
 
-/** A sequential object. Its states are strings, so that states that are equal are known to be. */
+/** A sequential object. Its states are strings, so that equal states can be recognized. */
 export interface SequentialModel<Input, Output> {
   readonly initial: string;
   /**
-   * The state after this call; undefined if the object cannot give this output in this state. Without an output (its
-   * client was told nothing) every output is possible.
+   * The state after this call; undefined if the object cannot give this output in this state. Without an output (the
+   * client got no answer) every output is possible.
    */
   step(state: string, input: Input, output: Output | undefined): string | undefined;
 }
 
 export type Verdict =
   | { readonly kind: 'linearizable' }
-  /** `explanation` tells how far an order could be found, and at which calls it ended. */
+  /** `explanation`: how far an order could be found, and at which calls it ended. */
   | { readonly kind: 'violation'; readonly explanation: string }
-  /** The search was given up after `maxSteps`. */
+  /** The search was aborted after `maxSteps`. */
   | { readonly kind: 'undecided' };
 
 const defaultMaxSteps = 2_000_000;
 
 /**
- * Whether there is an order of these calls that respects real time and that the model could have answered so: the
- * search of Wing and Gong with the memory of Lowe, as Porcupine has it. A call without a known outcome may stand
- * anywhere behind its beginning or be left out; one that failed is left out.
+ * Whether there is an order of these calls that respects real time and in which the model gives these answers: the
+ * search of Wing and Gong with Lowe's memoization, as in Porcupine. A call with an unknown outcome may be placed
+ * anywhere after its beginning or left out; a failed one is left out.
  */
 export function checkLinearizable<Input, Output>(
   model: SequentialModel<Input, Output>,
@@ -33,7 +33,7 @@ export function checkLinearizable<Input, Output>(
 }
 
 interface Frame {
-  /** Which call was put in order here, as a number in `known`, or in `unknown` behind those. */
+  /** The call that was placed here, as an index of `known`, or of `unknown` after those. */
   chosen: number;
   /** The state before it. */
   readonly state: string;
@@ -41,15 +41,15 @@ interface Frame {
 
 class Search<Input, Output> {
   readonly #model: SequentialModel<Input, Output>;
-  /** In the order of their beginnings. */
+  /** Ordered by their beginnings. */
   readonly #known: readonly Operation<Input, Output>[];
   readonly #unknown: readonly Operation<Input, Output>[];
   readonly #isOrdered: Uint8Array;
-  /** Every set of ordered calls with the state that it led to, from which no order was found. */
+  /** Every set of placed calls with its resulting state, from which no order was found. */
   readonly #tried = new Set<string>();
   readonly #frames: Frame[] = [];
   #knownOrdered = 0;
-  /** All known calls before this number are ordered. */
+  /** All known calls before this index are placed. */
   #firstOpen = 0;
   #deepest = { depth: -1, state: '', open: [] as Operation<Input, Output>[] };
 
@@ -83,10 +83,10 @@ class Search<Input, Output> {
     return { kind: 'undecided' };
   }
 
-  /** Puts the next call in order that can stand here and was not tried, `from` that number on. */
+  /** Places the next call that is possible here and was not tried, from index `from` on. */
   #choose(state: string, from: number): { chosen: number; state: string } | undefined {
-    // A call that began after another ended cannot stand before it. Those of unknown outcome come last: most
-    // took effect where nobody looked, or not at all.
+    // A call that began after another one ended cannot be placed before it. Calls with unknown outcomes come last: most
+    // took effect where no read observed it, or not at all.
     const endMs = this.#firstEndMs();
     for (let at = Math.max(from, this.#firstOpen); at < this.#isOrdered.length; at += 1) {
       const operation = this.#operation(at);
@@ -110,7 +110,7 @@ class Search<Input, Output> {
     return undefined;
   }
 
-  /** Whether this call of unknown outcome can as well be left out, or the one that was ordered directly before it. */
+  /** Whether this call with an unknown outcome can as well be left out, or the one placed directly before it. */
   #isIdle({ input }: Operation<Input, Output>, state: string, next: string): boolean {
     const last = this.#frames.at(-1);
     if (next === state) return true;
@@ -119,7 +119,7 @@ class Search<Input, Output> {
     );
   }
 
-  /** When the first of the calls that are not ordered ended. */
+  /** The first end of the calls that are not placed. */
   #firstEndMs(): number {
     let endMs = Infinity;
     for (let at = this.#firstOpen; at < this.#known.length; at += 1) {
@@ -144,7 +144,7 @@ class Search<Input, Output> {
     this.#firstOpen = Math.min(this.#firstOpen, at);
   }
 
-  /** Short, since little beyond the first open call is ordered: only calls that overlap with it. */
+  /** Short, since few calls after the first open one are placed: only those that overlap with it. */
   #key(state: string): string {
     const parts: number[] = [this.#firstOpen];
     let left = this.#knownOrdered - this.#firstOpen;
@@ -174,7 +174,7 @@ class Search<Input, Output> {
   #explain(): string {
     const { depth, state, open } = this.#deepest;
     const stuck = open.map((operation) => `  ${describeOperation(operation)}`).join('\n');
-    const reached = `${depth} of ${this.#known.length} calls can be ordered, to the state ${JSON.stringify(state)}`;
+    const reached = `${depth} of ${this.#known.length} calls can be ordered, up to the state ${JSON.stringify(state)}`;
     return `${reached}; then none of\n${stuck}`;
   }
 }

@@ -1,21 +1,21 @@
-/** What became of a call, as far as its client was told. */
+/** The outcome of a call, as far as its client knows. */
 export type Outcome<Output> =
   | { readonly kind: 'known'; readonly output: Output }
-  /** The server said that it did not do it and will not. */
+  /** The server reported that the call had no effect and will have none. */
   | { readonly kind: 'failed' }
-  /** No answer, or one that leaves it open: it may have taken effect at any time since the call, or never. */
+  /** No answer, or an inconclusive one: the call may have taken effect at any time since, or never. */
   | { readonly kind: 'unknown' };
 
-/** One call of one client, with times of one monotonic clock: all clients run in the process that records them. */
+/** One call of one client. All times are of one monotonic clock: all clients run in the recording process. */
 export interface Operation<Input, Output> {
   readonly client: number;
   /** The server that was asked, for reports. */
   readonly server?: string;
   readonly input: Input;
   readonly outcome: Outcome<Output>;
-  /** Read before the request was handed to the network. */
+  /** Read before the request was sent. */
   readonly calledMs: number;
-  /** Read when the answer was there. Without a meaning unless the outcome is known. */
+  /** Read when the answer was received. Meaningful only with a known outcome. */
   readonly returnedMs: number;
 }
 

@@ -4,7 +4,7 @@ import type { LeaseOperation } from './lease-operation.ts';
 import type { Outcome } from './operation.ts';
 import { Code, Refusal } from '../../conformance/client/refusal.ts';
 
-/** What all clients of a run recorded. */
+/** The recorded calls of all clients of a run. */
 export class RecordedHistory {
   readonly kv: KvOperation[] = [];
   readonly leases: LeaseOperation[] = [];
@@ -15,7 +15,7 @@ export class RecordedHistory {
   }
 }
 
-/** Codes with which a server says that a request did nothing and will do nothing. */
+/** Codes with which a server reports that a request had no effect and will have none. */
 const definite: ReadonlySet<number> = new Set([
   Code.invalidArgument,
   Code.notFound,
@@ -24,7 +24,7 @@ const definite: ReadonlySet<number> = new Set([
   Code.unimplemented,
 ]);
 
-/** Makes the call and tells when it began and ended and what became of it. Rejects for what no server may answer. */
+/** Makes the call and records its beginning, end and outcome. Rejects for an error that no server may return. */
 export async function timed<Output>(
   call: () => Promise<Output>,
 ): Promise<{ readonly outcome: Outcome<Output>; readonly calledMs: number; readonly returnedMs: number }> {

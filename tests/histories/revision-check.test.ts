@@ -66,14 +66,10 @@ describe('no violation is found in', () => {
   test.each<[string, KvOperation[], HistoryLog]>([
     ['nothing', [], logOf([])],
     ['calls in order', [put(0, 1, 'a', 2), put(2, 3, 'b', 3), read(4, 5, 3, v('b', 3))], twoPuts],
-    [
-      'a read of before an overlapping write',
-      [put(0, 1, 'a', 2), put(2, 9, 'b', 3), read(3, 4, 2, v('a', 2))],
-      twoPuts,
-    ],
+    ['a read before an overlapping write', [put(0, 1, 'a', 2), put(2, 9, 'b', 3), read(3, 4, 2, v('a', 2))], twoPuts],
     ['overlapping writes in the other order', [put(0, 9, 'b', 3), put(1, 8, 'a', 2)], twoPuts],
     ['an unknown write that took effect', [put(0, 1, 'a', 2), lostPut(2, 'b'), read(4, 5, 3, v('b', 3))], twoPuts],
-    ['an unknown write that took none', [put(0, 1, 'a', 2), put(2, 3, 'b', 3), lostPut(0, 'c')], twoPuts],
+    ['an unknown write that took no effect', [put(0, 1, 'a', 2), put(2, 3, 'b', 3), lostPut(0, 'c')], twoPuts],
     [
       'two keys written at once',
       [both(0, 'a', 2)],
@@ -108,7 +104,7 @@ describe('a violation is found in', () => {
       'a stale read',
       [put(0, 1, 'a', 2), put(2, 3, 'b', 3), read(4, 5, 2, v('a', 2))],
       twoPuts,
-      /began after this had been told/,
+      /began after this had been reported/,
     ],
     [
       'a read of another value',
@@ -117,7 +113,7 @@ describe('a violation is found in', () => {
       /at revision 3 k was/,
     ],
     ['a lost write', [put(0, 1, 'a', 2), put(2, 3, 'b', 3)], logOf([[2, 'k', 'a']]), /log ends at revision 2/],
-    ['a write that is not what it was', [put(0, 1, 'a', 2)], logOf([[2, 'k', 'x']]), /the log has k=x/],
+    ['a write with another value', [put(0, 1, 'a', 2)], logOf([[2, 'k', 'x']]), /the log has k=x/],
     [
       'a write that took effect twice',
       [put(0, 1, 'a', 2)],
@@ -125,7 +121,7 @@ describe('a violation is found in', () => {
         [2, 'k', 'a'],
         [3, 'k', 'a'],
       ]),
-      /nobody can have made/,
+      /no call can have made/,
     ],
     [
       'an unknown write twice',
@@ -134,7 +130,7 @@ describe('a violation is found in', () => {
         [2, 'k', 'a'],
         [3, 'k', 'a'],
       ]),
-      /nobody can have made/,
+      /no call can have made/,
     ],
     ['writes in another order than theirs', [put(0, 1, 'b', 3), put(2, 3, 'a', 2)], twoPuts, /began after this/],
     [
@@ -147,13 +143,13 @@ describe('a violation is found in', () => {
       'a read from the future',
       [read(0, 1, 2, v('a', 2)), put(2, 3, 'a', 2), put(2, 3, 'b', 3)],
       twoPuts,
-      /not been asked for/,
+      /had not been requested/,
     ],
     [
       'a failed write that took effect',
       [{ ...lostPut(0, 'a'), outcome: { kind: 'failed' } }],
       logOf([[2, 'k', 'a']]),
-      /nobody/,
+      /no call can have made/,
     ],
     [
       'an unknown write that is read, then unread',
@@ -162,10 +158,10 @@ describe('a violation is found in', () => {
       /began after this/,
     ],
     [
-      'an unknown write of before its beginning',
+      'an unknown write before its beginning',
       [put(0, 1, 'a', 2), read(2, 3, 3, v('b', 3)), lostPut(4, 'b')],
       twoPuts,
-      /told before/,
+      /reported before/,
     ],
     ['a revision that goes back', [put(0, 1, 'a', 2), read(2, 3, 1, null)], logOf([[2, 'k', 'a']]), /began after this/],
     ['half of a transaction', [both(0, 'a', 2)], logOf([[2, 'k', 'a']]), /the log has/],
@@ -181,7 +177,7 @@ describe('a violation is found in', () => {
     ],
     ['a swap of another value', [put(0, 1, 'a', 2), swap(2, 'x', 'b', 3, true)], twoPuts, /it cannot change it/],
     [
-      'a swap that lost against nobody',
+      'a swap that failed without a conflict',
       [put(0, 1, 'a', 2), swap(2, 'a', 'c', 2, false)],
       logOf([[2, 'k', 'a']]),
       /it changes it/,
@@ -193,7 +189,7 @@ describe('a violation is found in', () => {
         [2, 'k', 'a'],
         [4, 'k', null],
       ]),
-      /4 is told directly after 2/,
+      /4 is reported directly after 2/,
     ],
     [
       'an event that comes twice',
@@ -212,7 +208,7 @@ describe('a violation is found in', () => {
         [3, 'k', 'b'],
         [2, 'l', 'c'],
       ]),
-      /2 is told after 3/,
+      /2 is reported after 3/,
     ],
   ])('%s', (_, operations, log, problem) => {
     expect(checkRevisions(operations, log).join('\n')).toMatch(problem);
@@ -228,7 +224,7 @@ describe('a violation is found in', () => {
   });
 });
 
-test('a hundred thousand calls are judged in one pass', () => {
+test('a hundred thousand calls are checked in one pass', () => {
   const count = 100_000;
   const changes = Array.from({ length: count }, (_, at) => [at + 2, 'k', `${at}`] as const);
   const operations = changes.map(([revision, , value], at) => put(at * 2, at * 2 + 3, value, revision));

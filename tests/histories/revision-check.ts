@@ -3,15 +3,15 @@ import type { KeyVersion, KvInput, KvOperation, KvOutput } from './kv-operation.
 import { describeOperation } from './operation.ts';
 
 /**
- * What contradicts strict serializability in a history of which every revision is known; nothing if it is strictly
- * serializable in the order of revisions. The log gives the order of the writes, the headers tell where in it each
- * call stands, so that this takes one pass: unlike a search it can judge long histories of calls of several keys.
+ * Contradictions to strict serializability in a history of which every revision is known; none if it is strictly
+ * serializable in the order of revisions. The log gives the order of the writes, and the headers give each call's place
+ * in it, so one pass is enough: unlike a search this can check long histories of calls on several keys.
  *
- * - Every revision has one author: a call that was told of it, a call of unknown outcome (once at most), or the end
- *   of a lease, which takes all its keys. Nothing that failed is in the log.
- * - What a call was told is what the log says of its revision.
- * - A call's revision is no older than any that was told before it was made, nor younger than the last write that
- *   had been asked for when it was answered.
+ * - Every revision has one author: a call that reported it, a call with an unknown outcome (at most one revision), or
+ * the end of a lease, which deletes all its keys. No failed call is in the log.
+ * - The answer to a call agrees with the log at its revision.
+ * - A call's revision is no older than any revision reported before the call was made, and no newer than the last write
+ * that had been requested when it was answered.
  */
 export function checkRevisions(operations: readonly KvOperation[], log: HistoryLog): string[] {
   return [...log.problems, ...new RevisionCheck(operations, log).run()];
@@ -42,7 +42,7 @@ class RevisionCheck {
     const { input } = operation;
     const { revision, changed, seen } = output;
     if (revision > this.#log.head) this.#report(operation, `the log ends at revision ${this.#log.head}`);
-    // A write tells what was there before it.
+    // The answer to a write contains the previous version.
     const basis = changed ? revision - 1 : revision;
     for (const [key, told] of seen) {
       const held = this.#log.versionAt(key, basis);
@@ -61,7 +61,7 @@ class RevisionCheck {
     if (wrong !== undefined) this.#report(operation, wrong);
   }
 
-  /** Whether the call changes the store that it finds at that revision. */
+  /** Whether the call changes the store in its state at that revision. */
   #changes(input: KvInput, revision: number): boolean {
     if (input.kind === 'get') return false;
     if (input.kind === 'put') return true;
@@ -69,7 +69,7 @@ class RevisionCheck {
     return input.kind === 'delete' ? held !== undefined : held === input.expected;
   }
 
-  /** Every revision that nobody was told of is the effect of a call of unknown outcome, or the end of a lease. */
+  /** Every unreported revision is the effect of a call with an unknown outcome, or the end of a lease. */
   #findAuthors(): void {
     const unanswered = this.#operations.filter(({ outcome }) => outcome.kind === 'unknown');
     const unknown = unanswered.toSorted((a, b) => a.calledMs - b.calledMs);
@@ -89,7 +89,7 @@ class RevisionCheck {
         this.#authors.set(revision, author);
       } else if (!this.#isEndOfLease(revision, events)) {
         const told = events.map(({ key, version }) => `${key} = ${version?.value ?? '(deleted)'}`).join(', ');
-        this.#problems.push(`nobody can have made revision ${revision}: ${told}`);
+        this.#problems.push(`no call can have made revision ${revision}: ${told}`);
       }
     }
   }
@@ -106,7 +106,7 @@ class RevisionCheck {
   }
 
   #checkRealTime(): void {
-    // From when on each revision may exist: since the calls that made it and all before it were made.
+    // The earliest time of each revision: when the calls that made it and all before it had been made.
     const possibleFromMs: number[] = [-Infinity, -Infinity];
     for (let revision = 2; revision <= this.#log.head; revision += 1) {
       const calledMs = this.#authors.get(revision)?.calledMs ?? -Infinity;
@@ -128,16 +128,16 @@ class RevisionCheck {
       const { revision, changed } = output;
       const floor = ended === 0 ? 0 : (newest?.output.revision ?? 0) + (changed ? 1 : 0);
       if (revision < floor && newest !== undefined) {
-        this.#report(operation, `it began after this had been told: ${describeOperation(newest.operation)}`);
+        this.#report(operation, `it began after this had been reported: ${describeOperation(newest.operation)}`);
       }
       if (operation.returnedMs < (possibleFromMs[revision] ?? -Infinity)) {
-        this.#report(operation, 'what it was told had not been asked for by then');
+        this.#report(operation, 'it reports a write that had not been requested by then');
       }
     }
     this.#checkUnknownOrder(byReturn);
   }
 
-  /** A call of unknown outcome takes effect after its beginning: behind all that had been told by then. */
+  /** A call with an unknown outcome takes effect after its beginning: behind every revision reported by then. */
   #checkUnknownOrder(byReturn: readonly { operation: KvOperation; output: KvOutput }[]): void {
     for (const [revision, author] of this.#authors) {
       if (author.outcome.kind !== 'unknown') continue;
@@ -147,7 +147,7 @@ class RevisionCheck {
       if (later !== undefined) {
         this.#report(
           author,
-          `it made revision ${revision}, told before it began: ${describeOperation(later.operation)}`,
+          `it made revision ${revision}, reported before it began: ${describeOperation(later.operation)}`,
         );
       }
     }
@@ -158,7 +158,7 @@ class RevisionCheck {
   }
 }
 
-/** In what the events of a revision are not what the call makes; undefined: in nothing. */
+/** How the events of a revision differ from the effect of the call; undefined if they do not. */
 function differenceFrom(input: KvInput, events: readonly HistoryEvent[]): string | undefined {
   const told = events.map(({ key, version }) => `${key}=${version?.value} ${version?.lease ?? 0n}`);
   const expected = effectsOf(input).map(([key, value, lease]) => `${key}=${value} ${lease}`);

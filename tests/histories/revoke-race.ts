@@ -8,8 +8,8 @@ const ttlMs = 30_000;
 const renewedForMs = { min: 2, max: 12 };
 
 /**
- * Grants a lease by one server, renews it by all of them as fast as they answer, and revokes it by one in the middle of
- * that; ends when every server has told its renewer that the lease is gone. All is recorded.
+ * Grants a lease through one server, renews it through all of them as fast as they answer, and revokes it through one
+ * in the meantime. Ends when every server has reported the lease as gone. All calls are recorded.
  */
 export class RevokeRace {
   readonly #members: readonly ClusterMember[];
@@ -47,7 +47,7 @@ export class RevokeRace {
     for (const stream of this.#streams) stream.close();
   }
 
-  /** `begun`: the first renewal was answered; `done`: one was told that the lease is gone. */
+  /** `begun`: the first renewal was answered; `done`: one renewal reported that the lease is gone. */
   #renewUntilGone(at: number, id: bigint): { begun: Promise<unknown>; done: Promise<void> } {
     const [member, stream] = [this.#members[at] as ClusterMember, this.#streams[at] as KeepAliveStream];
     const renew = (): Promise<boolean> =>
@@ -59,7 +59,7 @@ export class RevokeRace {
     return { begun, done: renewOn() };
   }
 
-  /** Throws when there is no answer: here nothing fails for good. */
+  /** Throws when there is no answer: no server fails permanently here. */
   async #record(member: ClusterMember, input: LeaseInput, call: () => Promise<boolean>): Promise<boolean> {
     const { outcome, ...times } = await timed(async () => ({ alive: await call() }));
     this.#history.leases.push({ client: 0, server: member.name, input, outcome, ...times });

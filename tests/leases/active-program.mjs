@@ -1,21 +1,21 @@
-// A program that does one thing after another with leases, and says whether its process stays alive meanwhile. It
-// counts time by a timer that keeps no process alive, so that nothing is said where the process has ended.
-// Arguments: as JSON the backend, `unref`, and whether all is done at once and never ended.
+// A program that runs operations with leases one after another, and reports whether each keeps its process alive. It
+// measures time by an unref'd timer, so that it prints no line when the process has ended. Arguments: as JSON the
+// backend, `unref`, and whether all is done at once and never ended.
 import { createLeaseManager } from 'tenure';
 import { openBackend } from '../library/open-backend.mjs';
 
 const { spec, unref, atOnce } = JSON.parse(process.argv[2]);
 const ttlMs = 30_000;
-/** Several of these programs share a backend, and wait for none of the others. */
+/** Several of these programs share a backend without waiting for each other. */
 const own = (name) => `${process.pid} ${name}`;
 const tickMs = 50;
-/** More than a query of a backend takes, by far: it is not its socket that keeps the process alive. */
+/** Much longer than a query of a backend, so that not its socket keeps the process alive. */
 const ticksOfStaying = 6;
 const ticksOfLingering = 100;
 
 const { backend, end } = await openBackend(spec, ttlMs);
 await backend.migrate?.();
-// What others do in this process must not keep it alive instead.
+// Other activity in this process must not keep it alive instead.
 const others = createLeaseManager({ backend, holder: 'other', ttlMs, unref: true });
 const leases = createLeaseManager({ backend, holder: 'one', ttlMs, ...(unref === undefined ? {} : { unref }) });
 
@@ -26,7 +26,7 @@ async function ticks(count) {
 const ignore = () => undefined;
 const never = () => new Promise(ignore);
 
-/** Each begins something and gives what ends it, when it has begun. */
+/** Each starts an operation and resolves with the function that ends it. */
 const activities = {
   async hold() {
     const hold = await leases.acquire(own('hold'));
@@ -115,7 +115,7 @@ async function main() {
     console.log(name);
     await finish();
   }
-  // A signal that has aborted frees what it stopped only when that has noticed.
+  // The operation ends only after it has noticed the abort of the signal.
   await others.inspect('nothing');
   console.log('all done');
   if (spec.endsPool) await end();

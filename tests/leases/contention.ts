@@ -1,41 +1,42 @@
-import assert from 'node:assert/strict';
 import { SeededRandom } from '@tenure/test-support';
 import { createLeaseManager, TenureError } from 'tenure';
 import type { AcquireOptions, Hold, LeaseBackend, LeaseManager } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
 import { FakeClock } from 'tenure/testing';
+import { expect } from 'vitest';
 import { FaultyProcess } from './faulty-process.ts';
 import type { FaultRates } from './faulty-process.ts';
 
 const ttlMs = 1_000;
 const runMs = 40_000;
 
-/** Something to contend for, and how many may have it together. */
+/** A resource to contend for, and its number of concurrent holders. */
 interface Target {
-  readonly line: string;
+  readonly queue: string;
   readonly isExclusive: boolean;
   acquire(manager: LeaseManager, options: AcquireOptions, random: number): Promise<Hold>;
   mayHold(holds: readonly Hold[]): boolean;
 }
 
 const permits = 2;
+const processCount = 3;
 /** So that the check can tell a writer from a reader. */
 const writers = new WeakSet<Hold>();
 const targets: readonly Target[] = [
   ...['one', 'two'].map((name) => ({
-    line: `lease/${name}`,
+    queue: `lease/${name}`,
     isExclusive: true,
     acquire: (manager: LeaseManager, options: AcquireOptions) => manager.acquire(name, options),
     mayHold: (holds: readonly Hold[]) => holds.length <= 1,
   })),
   {
-    line: 'election/main',
+    queue: 'election/main',
     isExclusive: true,
     acquire: (manager, { wait = 'forever', signal }) => manager.election('main').campaign('me', { wait, signal }),
     mayHold: (holds) => holds.length <= 1,
   },
   {
-    line: 'rw/book',
+    queue: 'rw/book',
     isExclusive: false,
     acquire: async (manager, options, random) => {
       const lock = manager.readWriteLock('book');
@@ -47,7 +48,7 @@ const targets: readonly Target[] = [
     mayHold: (holds) => holds.length <= 1 || !holds.some((hold) => writers.has(hold)),
   },
   {
-    line: 'semaphore/pool',
+    queue: 'semaphore/pool',
     isExclusive: false,
     acquire: (manager, options) => manager.semaphore('pool', permits).acquire(options),
     mayHold: (holds) => holds.length <= permits,
@@ -70,7 +71,7 @@ interface Held {
   readonly hold: Hold;
 }
 
-/** Several processes that contend for leases and locks while everything goes wrong that can. */
+/** Several processes that contend for leases and locks under all faults. */
 export class Contention {
   readonly clock = new FakeClock();
   readonly store: LeaseBackend = memoryBackend({ clock: this.clock });
@@ -83,7 +84,7 @@ export class Contention {
   losses = 0;
   isOver = false;
 
-  constructor(seed: number, rates: FaultRates, processCount = 3) {
+  constructor(seed: number, rates: FaultRates) {
     this.random = new SeededRandom(seed);
     const options = { random: this.random, rates };
     this.processes = Array.from({ length: processCount }, () => new FaultyProcess(this.clock, this.store, options));
@@ -92,14 +93,14 @@ export class Contention {
     });
   }
 
-  /** No more holds at one moment than may be. A process that stands still can do nothing by its own meanwhile. */
+  /** Checks that there are never too many holds. A stopped process can't act under its hold meanwhile. */
   check(): void {
     for (const [target, held] of this.held) {
       const running = [...held].filter(({ process }) => !process.isStopped).map(({ hold }) => hold);
       const unaborted = running.filter((hold) => !hold.signal.aborted);
       const tokens = unaborted.map((hold) => `${hold.holder}:${hold.fencingToken}`);
-      assert.ok(target.mayHold(unaborted), `${target.line} is held by too many: ${tokens.join(', ')}`);
-      assert.ok(target.mayHold(running.filter((hold) => hold.isHeld())));
+      expect(target.mayHold(unaborted), `${target.queue} is held by too many: ${tokens.join(', ')}`).toBe(true);
+      expect(target.mayHold(running.filter((hold) => hold.isHeld()))).toBe(true);
     }
   }
 
@@ -108,7 +109,9 @@ export class Contention {
     const { fencingToken } = at.hold;
     if (at.hold.isHeld() && target.isExclusive) {
       const last = this.lastTokens.get(target) ?? 0n;
-      assert.ok(fencingToken > last, `the token of ${target.line} went back from ${last} to ${fencingToken}`);
+      expect(fencingToken, `the token of ${target.queue} went back from ${last} to ${fencingToken}`).toBeGreaterThan(
+        last,
+      );
       this.lastTokens.set(target, fencingToken);
     }
     this.held.get(target)!.add(at);
@@ -142,7 +145,7 @@ export class Contention {
       const options = this.options();
       const acquiring = target.acquire(this.managers[at]!, options, this.random.next());
       const hold = await acquiring.catch((error: unknown) => {
-        assert.ok(error instanceof TenureError || error === options.signal?.reason, String(error));
+        expect(error instanceof TenureError || error === options.signal?.reason, String(error)).toBe(true);
         return undefined;
       });
       if (hold === undefined) continue;
@@ -191,10 +194,10 @@ export class Contention {
       this.check();
     }
     this.isOver = true;
-    // Everybody who waits gets it or gets an error, within a bound that no retry of ours exceeds.
+    // Each waiter acquires the lease or gets an error, within a bound that no retry exceeds.
     for (let turns = 0; turns < 3_000 && !isFinished && failure === undefined; turns++) await this.clock.advance(20);
     if (failure !== undefined) throw failure;
-    assert.ok(isFinished, 'somebody waits for ever');
+    expect(isFinished, 'a waiter waits forever').toBe(true);
     await all;
     await this.end();
   }
@@ -204,12 +207,12 @@ export class Contention {
     const closed = Promise.all(this.managers.map((manager) => manager[Symbol.asyncDispose]()));
     void closed.then(() => (isClosed = true));
     for (let turns = 0; turns < 100 && !isClosed; turns++) await this.clock.advance(500);
-    assert.ok(isClosed, 'a manager does not end');
+    expect(isClosed, 'a manager does not end').toBe(true);
     await this.clock.advance(5_000);
-    for (const { line } of targets) {
-      assert.deepEqual(await this.store.list(line, new AbortController().signal), []);
+    for (const { queue } of targets) {
+      expect(await this.store.list(queue, new AbortController().signal)).toEqual([]);
     }
     await this.store.close();
-    assert.equal(this.clock.timerCount, 0);
+    expect(this.clock.timerCount).toBe(0);
   }
 }

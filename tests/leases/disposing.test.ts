@@ -1,43 +1,39 @@
-import assert from 'node:assert/strict';
 import { ClosedError, LeaseLostError } from 'tenure';
-import { describe, test } from 'vitest';
-import { hanging, leaseWorld } from './scripted-backend.ts';
+import { describe, expect, test } from 'vitest';
+import { hanging, leaseFixture } from './scripted-backend.ts';
 
 describe('disposing of a manager', () => {
-  test('ends an acquisition at any moment, and leaves nothing of it in the line', async () => {
+  test('ends an acquisition at any moment, and leaves no entry in the queue', async () => {
     for (const call of ['enter', 'list', 'renew'] as const) {
       for (const isDone of [true, false]) {
-        const { clock, open, line } = leaseWorld();
+        const { clock, open, queue } = leaseFixture();
         const first = await open('one').leases.acquire('job', { ttlMs: 60_000 });
-        const { leases, way } = open('two');
-        way.hooks[call] = async (pass) => {
+        const { leases, backend } = open('two');
+        backend.hooks[call] = async (pass) => {
           if (isDone) await pass();
           return await new Promise(() => {});
         };
-        const refused = assert.rejects(leases.acquire('job'), ClosedError);
+        const refused = leases.acquire('job').catch((error: unknown) => error);
         await clock.advance(400);
         const disposing = leases[Symbol.asyncDispose]();
         // No time passes from here on.
-        await refused;
+        expect(await refused).toBeInstanceOf(ClosedError);
         await disposing;
-        assert.deepEqual(
-          (await line('job')).map(({ ticket }) => ticket),
-          [first.fencingToken],
-        );
+        expect((await queue('job')).map(({ sequence }) => sequence)).toStrictEqual([first.fencingToken]);
       }
     }
   });
 
-  test('in any moment around the grant gives the lease on before it is over', async () => {
+  test('at any moment around the grant passes the lease on before it ends', async () => {
     for (let turns = 0; turns < 20; turns++) {
-      const { clock, open, line, sleep } = leaseWorld();
-      const { leases, way } = open('one');
-      way.hooks.leave = async (pass) => {
+      const { clock, open, queue, sleep } = leaseFixture();
+      const { leases, backend } = open('one');
+      backend.hooks.leave = async (pass) => {
         await sleep(10);
         return await pass();
       };
       let left: number | undefined;
-      way.hooks.enter = async (pass) => {
+      backend.hooks.enter = async (pass) => {
         const entered = await pass();
         void dispose();
         return entered;
@@ -45,39 +41,39 @@ describe('disposing of a manager', () => {
       const dispose = async (): Promise<void> => {
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
         await leases[Symbol.asyncDispose]();
-        left = (await line('job')).length;
+        left = (await queue('job')).length;
       };
       const outcome = leases.acquire('job').catch((error: unknown) => error instanceof ClosedError);
       await clock.advance(20);
-      assert.ok(await outcome);
-      assert.equal(left, 0, `${turns} turns later`);
+      expect(await outcome).toBeTruthy();
+      expect(left, `${turns} turns later`).toBe(0);
     }
   });
 
   test('does not hang with the backend, or with work that does not stop', async () => {
-    const { clock, open, store } = leaseWorld();
-    const { leases, way } = open('one');
-    way.hooks.leave = hanging;
+    const { clock, open, store } = leaseFixture();
+    const { leases, backend } = open('one');
+    backend.hooks.leave = hanging;
     void leases.withLease('stubborn', {}, () => new Promise(() => {})).catch(() => {});
     await clock.advance(0);
     let isDisposed = false;
     void leases[Symbol.asyncDispose]().then(() => (isDisposed = true));
     await clock.advance(30_000);
-    assert.equal(isDisposed, true);
+    expect(isDisposed).toBe(true);
     await store.close();
-    assert.equal(clock.timerCount, 0);
+    expect(clock.timerCount).toBe(0);
   });
 
-  test('is told to who waits, watches, asks or has joined when all has been released, and not before', async () => {
-    const { clock, open, line, sleep } = leaseWorld();
+  test('rejects waits, watches, calls and memberships only when all leases have been released', async () => {
+    const { clock, open, queue, sleep } = leaseFixture();
     await open('other').leases.acquire('busy', { ttlMs: 60_000 });
-    const { leases, way } = open('one');
+    const { leases, backend } = open('one');
     await leases.acquire('plain');
     const membership = await leases.membership('group');
     const told: string[] = [];
     const tell = (what: string) => async (error: unknown) => {
-      assert.ok(error instanceof ClosedError, String(error));
-      told.push(`${what}, ${(await line('plain')).length} held`);
+      expect(error, String(error)).toBeInstanceOf(ClosedError);
+      told.push(`${what}, ${(await queue('plain')).length} held`);
     };
     const read = async (values: AsyncIterable<unknown>): Promise<void> => {
       for await (const _ of values) continue;
@@ -95,25 +91,25 @@ describe('disposing of a manager', () => {
       .run(() => read(leases.watch('busy')))
       .catch(tell('run'));
     await clock.advance(0);
-    way.hooks.leave = async (pass) => {
+    backend.hooks.leave = async (pass) => {
       await sleep(100);
       return await pass();
     };
     const disposing = leases[Symbol.asyncDispose]().then(() => told.push('disposed'));
     void leases.inspect('busy').catch(tell('question'));
     void leases.tryAcquire('busy').catch(tell('try'));
-    assert.throws(() => leases.requestLease('busy'), ClosedError);
+    expect(() => leases.requestLease('busy')).toThrow(ClosedError);
     await clock.advance(99);
-    assert.deepEqual(told, []);
+    expect(told).toEqual([]);
     await clock.advance(1_000);
     await disposing;
     const last = ['membership', 'question', 'run', 'try', 'wait', 'watch', 'work'].map((what) => `${what}, 0 held`);
-    assert.deepEqual(new Set(told), new Set(['disposed', ...last]));
-    assert.equal(told.length, last.length + 1);
+    expect(new Set(told)).toStrictEqual(new Set(['disposed', ...last]));
+    expect(told.length).toBe(last.length + 1);
   });
 
-  test('is told at once to what a work under a lease waits for, since it waits for that work', async () => {
-    const { clock, open } = leaseWorld();
+  test('rejects calls within the work of a lease at once, since it waits for that work', async () => {
+    const { clock, open } = leaseFixture();
     await open('other').leases.acquire('busy', { ttlMs: 60_000 });
     const { leases } = open('one');
     const outcomes = [
@@ -124,7 +120,7 @@ describe('disposing of a manager', () => {
       leases.election('reads').run(async () => {
         for await (const _ of leases.watch('busy')) continue;
       }),
-    ].map((work) => assert.rejects(work as Promise<unknown>, ClosedError));
+    ].map((work) => expect(work as Promise<unknown>).rejects.toThrow(ClosedError));
     await clock.advance(0);
     const disposing = leases[Symbol.asyncDispose]();
     // No time passes from here on.
@@ -132,29 +128,29 @@ describe('disposing of a manager', () => {
     await Promise.all(outcomes);
   });
 
-  test('may be asked for again by whoever is told to stop', async () => {
-    const { open } = leaseWorld();
+  test('may be called again by the work that is told to stop', async () => {
+    const { open } = leaseFixture();
     const { leases } = open('one');
     const hold = await leases.acquire('job');
     let again: Promise<void> | undefined;
     hold.signal.addEventListener('abort', () => (again = leases[Symbol.asyncDispose]() as Promise<void>));
     await leases[Symbol.asyncDispose]();
-    assert.ok(again !== undefined);
+    expect(again).toBeDefined();
     await again;
   });
 
-  test('work that releases its lease by itself has ended well', async () => {
-    const { open } = leaseWorld();
+  test('work that releases its lease itself has succeeded', async () => {
+    const { open } = leaseFixture();
     const { leases } = open('one');
     const working = leases.withLease('job', {}, async (hold) => {
       await hold.release();
       return 'done';
     });
-    assert.equal(await working, 'done');
+    expect(await working).toBe('done');
     const lost = leases.withLease('job', {}, async (hold) => {
       (hold as unknown as { lose(reason: string): void }).lose('revoked');
       return 'done';
     });
-    await assert.rejects(lost, LeaseLostError);
+    await expect(lost).rejects.toThrow(LeaseLostError);
   });
 });

@@ -4,10 +4,10 @@ import type { Clock, LeaseBackend, Moment, Timer } from 'tenure';
 import type { FakeClock } from 'tenure/testing';
 
 export interface FaultRates {
-  /** Of all calls, how many never reach the backend, and how many are done while the answer never comes. */
+  /** The shares of calls that never reach the backend, and of calls whose answer is lost. */
   readonly lostRequest: number;
   readonly lostAnswer: number;
-  /** How many of those that are lost hang, as on a half-open connection; the others fail soon. */
+  /** The share of lost calls that hang, as on a half-open connection; the others fail soon. */
   readonly hang: number;
   readonly lostHint: number;
   readonly slow: number;
@@ -16,8 +16,8 @@ export interface FaultRates {
 }
 
 /**
- * One process in virtual time: its own way to a backend, which loses and delays, and its own clock, which runs no timer
- * while the process is stopped. Time goes on for everybody all the same.
+ * One process in virtual time: its own connection to a backend, which loses and delays calls, and its own clock, which
+ * runs no timer while the process is stopped. Time still passes for all processes.
  */
 export class FaultyProcess {
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export class FaultyProcess {
     return this.#stopped !== undefined;
   }
 
-  /** As by SIGSTOP: neither timers nor answers reach it. */
+  /** As after SIGSTOP: neither timers nor answers reach it. */
   stop(): void {
     this.#stopped ??= [];
   }
@@ -96,7 +96,7 @@ export class FaultyProcess {
     const isLost = this.isCut || fate < lostRequest;
     const answerIsLost = fate < lostRequest + lostAnswer;
     return await new Promise<T>((resolve, reject) => {
-      // Who asked no longer waits, though what was asked for may still be done.
+      // The caller no longer waits, but the call may still be executed.
       given.addEventListener('abort', () => reject(given.reason), { once: true });
       const fail = (): void => {
         if (this.#random.chance(this.#rates.hang)) return;

@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { BackendError } from 'tenure';
 import type { Leadership, LeaseListener } from 'tenure';
-import { describe, test } from 'vitest';
-import { hanging, leaseWorld, unreachable } from './scripted-backend.ts';
+import { describe, expect, test } from 'vitest';
+import { hanging, leaseFixture, unreachable } from './scripted-backend.ts';
 
 function tellingListener(): { story: string[]; listener: LeaseListener } {
   const story: string[] = [];
@@ -15,75 +14,75 @@ function tellingListener(): { story: string[]; listener: LeaseListener } {
 }
 
 describe('a handle of a lease', () => {
-  test('is made without I/O, and is told apart from no other of its name (Misk, defects 1, 2 and 5)', async () => {
-    const { open } = leaseWorld();
-    const { leases, way } = open('one');
+  test('is created without I/O, and shares the hold of its name (Misk, defects 1, 2 and 5)', async () => {
+    const { open } = leaseFixture();
+    const { leases, backend } = open('one');
     const handle = leases.requestLease('job');
-    assert.deepEqual([handle.isHeld(), handle.hold, handle.shouldHold()], [false, undefined, true]);
-    assert.equal(await handle.release(), false);
-    assert.deepEqual(way.calls, []);
+    expect([handle.isHeld(), handle.hold, handle.shouldHold()]).toStrictEqual([false, undefined, true]);
+    expect(await handle.release()).toBe(false);
+    expect(backend.calls).toEqual([]);
     const hold = await handle.acquire();
-    assert.equal(handle.isHeld(), true);
-    // A second request, as at every tick of a cron, knows the hold of this process.
+    expect(handle.isHeld()).toBe(true);
+    // A second request, as at every run of a cron job, finds the hold of this process.
     const again = leases.requestLease('job');
-    assert.equal(again.isHeld(), true);
-    assert.equal(await again.acquire(), hold);
-    assert.equal(again.hold, hold);
-    assert.deepEqual(way.calls, ['enter']);
-    assert.equal(await open('two').leases.requestLease('job').acquire(), null);
-    assert.equal(await again.release(), true);
-    assert.equal(handle.isHeld(), false);
+    expect(again.isHeld()).toBe(true);
+    expect(await again.acquire()).toBe(hold);
+    expect(again.hold).toBe(hold);
+    expect(backend.calls).toEqual(['enter']);
+    expect(await open('two').leases.requestLease('job').acquire()).toBe(null);
+    expect(await again.release()).toBe(true);
+    expect(handle.isHeld()).toBe(false);
   });
 
-  test('makes one entry, however many acquire at once', async () => {
-    const { clock, open, line } = leaseWorld();
-    const { leases, way } = open('one');
+  test('makes one entry for any number of concurrent acquisitions', async () => {
+    const { clock, open, queue } = leaseFixture();
+    const { leases, backend } = open('one');
     const handle = leases.requestLease('job');
     const all = await Promise.all(Array.from({ length: 10 }, async () => await handle.acquire()));
-    assert.equal(new Set(all).size, 1);
-    assert.equal(way.count('enter'), 1);
+    expect(new Set(all).size).toBe(1);
+    expect(backend.count('enter')).toBe(1);
     await handle.release();
 
     const other = await open('two').leases.acquire('job');
     const cancelled = new AbortController();
     const first = handle.acquire({ wait: 'forever', signal: cancelled.signal });
-    const refused = assert.rejects(first, /^Error: no more$/);
+    const refused = first.catch((error: unknown) => error);
     const patient = handle.acquire({ wait: 'forever' });
     const timed = handle.acquire({ wait: 500 });
     await clock.advance(100);
-    assert.equal(await handle.acquire(), null);
-    assert.equal((await line('job')).length, 2);
+    expect(await handle.acquire()).toBe(null);
+    expect((await queue('job')).length).toBe(2);
     await clock.advance(400);
-    assert.equal(await timed, null);
-    // The one that has done the waiting gives up; who waited with it goes on.
+    expect(await timed).toBe(null);
+    // The caller that started the wait gives up; the other one keeps waiting.
     cancelled.abort(new Error('no more'));
-    await refused;
+    expect(await refused).toMatchObject({ message: 'no more' });
     await clock.advance(10);
-    assert.equal((await line('job')).length, 2);
+    expect((await queue('job')).length).toBe(2);
     await other.release();
     await clock.advance(10);
-    assert.equal(await patient, handle.hold);
-    assert.equal(handle.isHeld(), true);
+    expect(await patient).toBe(handle.hold);
+    expect(handle.isHeld()).toBe(true);
   });
 
-  test('excludes the tasks of its own process that acquire by themselves', async () => {
-    const { open } = leaseWorld();
+  test('excludes tasks of its own process that call acquire of the manager', async () => {
+    const { open } = leaseFixture();
     const { leases } = open('one');
     await leases.requestLease('job').acquire();
-    assert.equal(await leases.tryAcquire('job'), null);
+    expect(await leases.tryAcquire('job')).toBe(null);
   });
 
-  test('can be acquired anew after a loss, while it is being released, and not while it should not hold', async () => {
-    const { clock, open } = leaseWorld();
+  test('can be acquired again after a loss or during its release, but not while it should not hold', async () => {
+    const { clock, open } = leaseFixture();
     let isActive = true;
-    const { leases, way } = open('one', { eligible: () => isActive });
+    const { leases, backend } = open('one', { eligible: () => isActive });
     const handle = leases.requestLease('job');
     const first = await handle.acquire();
     await clock.stall(2_000);
-    assert.equal(handle.isHeld(), false);
+    expect(handle.isHeld()).toBe(false);
     const second = await handle.acquire();
-    assert.ok(second!.fencingToken > first!.fencingToken);
-    way.hooks.leave = async (pass) => {
+    expect(second!.fencingToken).toBeGreaterThan(first!.fencingToken);
+    backend.hooks.leave = async (pass) => {
       await new Promise<void>((resolve) => clock.setTimer(50, resolve));
       return await pass();
     };
@@ -91,60 +90,77 @@ describe('a handle of a lease', () => {
     const third = handle.acquire();
     const alike = handle.acquire();
     await clock.advance(50);
-    assert.equal(await releasing, true);
-    assert.ok((await third)!.isHeld());
-    assert.equal(await alike, await third);
+    expect(await releasing).toBe(true);
+    expect((await third)!.isHeld()).toBe(true);
+    expect(await alike).toBe(await third);
     isActive = false;
-    assert.equal(handle.shouldHold(), false);
-    assert.equal(await handle.acquire(), await third);
+    expect(handle.shouldHold()).toBe(false);
+    expect(await handle.acquire()).toBe(await third);
     const released = handle.release();
     await clock.advance(50);
     await released;
-    assert.equal(await handle.acquire(), null);
+    expect(await handle.acquire()).toBe(null);
   });
 
-  test('whose one acquisition fails or is cancelled asks for itself for whoever came to it', async () => {
-    const { clock, open } = leaseWorld();
-    const { leases, way } = open('one');
+  test('retries for the other callers when the shared acquisition fails or is cancelled', async () => {
+    const { clock, open } = leaseFixture();
+    const { leases, backend } = open('one');
     const handle = leases.requestLease('job');
     const cancelled = new AbortController();
-    way.hooks.enter = hanging;
-    const first = assert.rejects(handle.acquire({ signal: cancelled.signal }), /^Error: no more$/);
+    backend.hooks.enter = hanging;
+    const first = handle.acquire({ signal: cancelled.signal }).catch((error: unknown) => error);
     const second = handle.acquire();
     await clock.advance(10);
-    delete way.hooks.enter;
+    delete backend.hooks.enter;
     cancelled.abort(new Error('no more'));
-    await first;
-    assert.equal(await second, handle.hold);
-    assert.equal(handle.isHeld(), true);
+    expect(await first).toMatchObject({ message: 'no more' });
+    expect(await second).toBe(handle.hold);
+    expect(handle.isHeld()).toBe(true);
 
-    // Nor does a release that hangs keep anybody from being cancelled.
-    way.hooks.leave = hanging;
+    // A release that hangs does not block a cancellation either.
+    backend.hooks.leave = hanging;
     void handle.release().catch(() => {});
     const again = new AbortController();
-    const refused = assert.rejects(handle.acquire({ signal: again.signal }), /^Error: enough$/);
+    const refused = handle.acquire({ signal: again.signal }).catch((error: unknown) => error);
     await clock.advance(10);
     again.abort(new Error('enough'));
-    await refused;
+    expect(await refused).toMatchObject({ message: 'enough' });
   });
 
-  test('gives on what a loss has left of its entry when it is released', async () => {
-    const { clock, open, line } = leaseWorld();
-    const { leases, way } = open('one');
+  test('counts the release of its last hold as part of the wait time', async () => {
+    const { clock, open } = leaseFixture();
+    const { leases, backend } = open('one');
     const handle = leases.requestLease('job');
     await handle.acquire();
-    way.hooks.renew = hanging;
-    await clock.advance(950);
-    assert.equal(handle.isHeld(), false);
-    // The work may still be going on, until the holder says that it has ended.
-    assert.equal((await line('job')).length, 1);
-    assert.equal(await handle.release(), false);
-    await clock.advance(0);
-    assert.deepEqual(await line('job'), []);
+    backend.hooks.leave = hanging;
+    void handle.release().catch(() => {});
+    let acquired: unknown = 'nothing yet';
+    void handle.acquire({ wait: 100 }).then((hold) => (acquired = hold));
+    await clock.advance(99);
+    expect(acquired).toBe('nothing yet');
+    await clock.advance(1);
+    expect(acquired).toBe(null);
+    const cancelled = AbortSignal.abort(new Error('enough'));
+    await expect(handle.acquire({ wait: 100, signal: cancelled })).rejects.toThrow('enough');
   });
 
-  test('acquires nothing that it should not hold any more when its turn comes', async () => {
-    const { clock, open, line } = leaseWorld();
+  test('removes the entry that a loss has left when it is released', async () => {
+    const { clock, open, queue } = leaseFixture();
+    const { leases, backend } = open('one');
+    const handle = leases.requestLease('job');
+    await handle.acquire();
+    backend.hooks.renew = hanging;
+    await clock.advance(950);
+    expect(handle.isHeld()).toBe(false);
+    // The work may still be running until the holder releases.
+    expect((await queue('job')).length).toBe(1);
+    expect(await handle.release()).toBe(false);
+    await clock.advance(0);
+    expect(await queue('job')).toEqual([]);
+  });
+
+  test('does not acquire a lease that it should no longer hold when its turn comes', async () => {
+    const { clock, open, queue } = leaseFixture();
     const other = await open('other').leases.acquire('job');
     let isActive = true;
     const { leases } = open('one', { eligible: () => isActive });
@@ -154,43 +170,43 @@ describe('a handle of a lease', () => {
     isActive = false;
     await other.release();
     await clock.advance(10);
-    assert.deepEqual(await Promise.all(waiting), [null, null]);
-    assert.deepEqual(await line('job'), []);
+    expect(await Promise.all(waiting)).toEqual([null, null]);
+    expect(await queue('job')).toEqual([]);
   });
 
-  test('should not hold while the function that is asked throws, and no member is made then either', async () => {
-    const { clock, open } = leaseWorld();
+  test('should not hold while `eligible` throws, and no member joins then either', async () => {
+    const { clock, open } = leaseFixture();
     let isKnown = false;
     const eligible = (): boolean => {
-      if (!isKnown) throw new Error('nobody knows');
+      if (!isKnown) throw new Error('not known');
       return true;
     };
     const { leases } = open('one', { eligible });
     const handle = leases.requestLease('job');
-    assert.equal(handle.shouldHold(), false);
-    assert.equal(await handle.acquire(), null);
+    expect(handle.shouldHold()).toBe(false);
+    expect(await handle.acquire()).toBe(null);
     const membership = await leases.membership('group', { eligible });
-    assert.equal(membership.isMember(), false);
+    expect(membership.isMember()).toBe(false);
     const elected: Leadership[] = [];
     const campaign = leases.election('leader', { eligible }).campaign('one');
     void campaign.then((leadership) => elected.push(leadership));
     await clock.advance(5_000);
-    assert.equal(elected.length, 0);
+    expect(elected.length).toBe(0);
     isKnown = true;
     await clock.advance(1_000);
-    assert.ok(await handle.acquire());
-    assert.equal(membership.isMember(), true);
-    assert.equal(elected[0]?.isHeld(), true);
+    expect(await handle.acquire()).toBeTruthy();
+    expect(membership.isMember()).toBe(true);
+    expect(elected[0]?.isHeld()).toBe(true);
     isKnown = false;
     await clock.advance(1_000);
-    assert.equal(membership.isMember(), false);
-    assert.equal(elected[0]?.isHeld(), false);
+    expect(membership.isMember()).toBe(false);
+    expect(elected[0]?.isHeld()).toBe(false);
     await leases[Symbol.asyncDispose]();
   });
 
-  test('tells its listeners of its own hold, and the manager of all, and no listener can do harm', async () => {
-    const { clock, open } = leaseWorld();
-    const { leases, way } = open('one');
+  test('calls its listeners for its own hold and those of the manager for all, and ignores their errors', async () => {
+    const { clock, open } = leaseFixture();
+    const { leases, backend } = open('one');
     const ofAll = tellingListener();
     const ofOne = tellingListener();
     const late = tellingListener();
@@ -211,19 +227,19 @@ describe('a handle of a lease', () => {
     const other = await leases.acquire('other');
     await other.release();
     await clock.stall(2_000);
-    assert.deepEqual(ofAll.story, [
+    expect(ofAll.story).toEqual([
       'acquired job true',
       'acquired other true',
       'release other true',
       'lost job stalled true',
     ]);
-    assert.deepEqual(ofOne.story, ['acquired job true', 'lost job stalled true']);
-    assert.deepEqual(late.story, ofOne.story);
+    expect(ofOne.story).toEqual(['acquired job true', 'lost job stalled true']);
+    expect(late.story).toStrictEqual(ofOne.story);
     remove();
     await handle.acquire();
-    assert.equal(ofOne.story.length, 2);
-    assert.equal(late.story.length, 3);
-    way.hooks.leave = unreachable;
-    await assert.rejects(handle.release(), BackendError);
+    expect(ofOne.story.length).toBe(2);
+    expect(late.story.length).toBe(3);
+    backend.hooks.leave = unreachable;
+    await expect(handle.release()).rejects.toThrow(BackendError);
   });
 });

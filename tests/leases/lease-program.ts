@@ -11,7 +11,7 @@ export interface ProgramEnd {
   readonly signal: string | null;
 }
 
-/** Runs a program to its end. `onLine` is told each line that it prints. */
+/** Runs a program to its end. `onLine` gets each line that it prints. */
 export async function runProgram(
   program: URL,
   args: readonly string[],

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { calm, Contention, stormy } from './contention.ts';
 
 describe('many processes that contend for leases and locks in virtual time', () => {
@@ -26,8 +25,8 @@ describe('many processes that contend for leases and locks in virtual time', () 
         }),
         { numRuns: runs, endOnFailure: true },
       );
-      assert.ok(grants > runs * 25, `only ${grants} grants`);
-      assert.ok(!trouble || losses > runs / 2, `only ${losses} losses`);
+      expect(grants, `only ${grants} grants`).toBeGreaterThan(runs * 25);
+      expect(!trouble || losses > runs / 2, `only ${losses} losses`).toBe(true);
     },
     120_000,
   );

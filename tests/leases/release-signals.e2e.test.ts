@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
 import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import { createLeaseManager, UsageError } from 'tenure';
 import type { ReleaseSignal } from 'tenure';
 import { memoryBackend } from 'tenure/memory';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from './lease-program.ts';
 import type { ProgramEnd } from './lease-program.ts';
 
@@ -29,10 +28,10 @@ async function run({ signals = ['SIGTERM'], at = ['ready'], ...rest }: RunOption
   });
 }
 
-/** Nobody can release what a program leaves behind that ends at once when its signal aborts. */
+/** A program that ends at once when its signal aborts leaves its leases behind. */
 const endsAtOnce: readonly string[] = ['hold'];
 
-/** What is left of what the program held or waited for; the other manager's lease stays. */
+/** The remaining entries of the program; the other manager's lease stays. */
 const leftOver = `SELECT name, holder FROM tenure_entries WHERE holder <> 'other'`;
 
 describe.skipIf(!hasPostgres()).concurrent('a process with leases in PostgreSQL that is told to end', () => {
@@ -49,8 +48,8 @@ describe.skipIf(!hasPostgres()).concurrent('a process with leases in PostgreSQL 
       await database.query(`CREATE SCHEMA ${name}`);
       const spec = { kind: 'postgres', address: database.url(), schema: name };
       const ended = await run({ spec, activity, exits, signals: [exits ? 'SIGINT' : 'SIGTERM'] });
-      assert.deepEqual([ended.errors, ended.code, ended.signal], ['', null, exits ? 'SIGINT' : 'SIGTERM']);
-      assert.deepEqual(await database.query(leftOver.replace('tenure_entries', `${name}.tenure_entries`)), []);
+      expect([ended.errors, ended.code, ended.signal]).toStrictEqual(['', null, exits ? 'SIGINT' : 'SIGTERM']);
+      expect(await database.query(leftOver.replace('tenure_entries', `${name}.tenure_entries`))).toEqual([]);
     });
   });
 });
@@ -59,55 +58,56 @@ describe.concurrent('a process that is told to end', () => {
   const spec = { kind: 'memory' };
   const leaving = ['leaving', 'leaving'];
 
-  test('leaves the end to a program that listens for the signal, and tells it when all is released', async () => {
+  test('does not end a program that listens for the signal, and reports when all is released', async () => {
     const ended = await run({ spec, activity: 'watch', listens: true, exits: true });
-    assert.deepEqual(
-      [ended.lines, ended.errors, ended.code],
-      [['ready', 'heard', 'leaving', 'caught ClosedError'], '', 1],
-    );
+    expect([ended.lines, ended.errors, ended.code]).toEqual([
+      ['ready', 'heard', 'leaving', 'caught ClosedError'],
+      '',
+      1,
+    ]);
   });
 
-  test('tells such a program also by an error that nobody catches', async () => {
+  test('reports it to such a program also by an uncaught error', async () => {
     const ended = await run({ spec, activity: 'watch', listens: true });
-    assert.deepEqual([ended.lines, ended.code], [['ready', 'heard', 'leaving'], 1]);
-    assert.match(ended.errors, /ClosedError: the lease manager/);
+    expect([ended.lines, ended.code]).toEqual([['ready', 'heard', 'leaving'], 1]);
+    expect(ended.errors).toMatch(/ClosedError: the lease manager/);
   });
 
-  test('tells nobody before every manager has released', async () => {
+  test('rejects no call before every manager has released', async () => {
     const ended = await run({ spec, activity: 'watch', slowly: true, exits: true });
-    assert.deepEqual([ended.errors, ended.code, ended.signal], ['', null, 'SIGTERM']);
-    assert.deepEqual(ended.lines.toSorted(), [...leaving, 'leaving', 'ready', 'slow', 'slow']);
+    expect([ended.errors, ended.code, ended.signal]).toEqual(['', null, 'SIGTERM']);
+    expect(ended.lines.toSorted()).toStrictEqual([...leaving, 'leaving', 'ready', 'slow', 'slow']);
   });
 
-  test('releases nothing unless it is asked to', async () => {
+  test('releases nothing without `releaseOn`', async () => {
     const ended = await run({ spec, activity: 'work', releaseOn: ['SIGINT'] });
-    assert.deepEqual([ended.lines, ended.errors, ended.signal], [['ready'], '', 'SIGTERM']);
+    expect([ended.lines, ended.errors, ended.signal]).toEqual([['ready'], '', 'SIGTERM']);
   });
 
   test('ends at once by a second signal, whichever it is', async () => {
     const signals = ['SIGTERM', 'SIGINT'] as const;
     const ended = await run({ spec, activity: 'hold', hangs: true, signals, at: ['ready', 'leaving'] });
-    // By the first one it would end when the time for releasing is over.
-    assert.deepEqual([ended.errors, ended.signal], ['', 'SIGINT']);
+    // After the first signal alone it would end when the time for releasing is over.
+    expect([ended.errors, ended.signal]).toEqual(['', 'SIGINT']);
   });
 
-  test('waits for a backend that hangs for no longer than its time', async () => {
+  test('waits for a hanging backend only until its time limit', async () => {
     const ended = await run({ spec, activity: 'hold', hangs: true });
-    assert.deepEqual([ended.errors, ended.signal], ['', 'SIGTERM']);
+    expect([ended.errors, ended.signal]).toEqual(['', 'SIGTERM']);
     // Each is tried once more at the end.
-    assert.deepEqual(ended.lines, ['ready', ...leaving, ...leaving]);
+    expect(ended.lines).toStrictEqual(['ready', ...leaving, ...leaving]);
   });
 
   test('does not hide an error of the program, and releases before it ends by it', async () => {
     const ended = await run({ spec, activity: 'own' });
-    assert.deepEqual([ended.lines, ended.code, ended.signal], [['ready', 'leaving'], 1, null]);
-    assert.match(ended.errors, /RangeError: of the program/);
+    expect([ended.lines, ended.code, ended.signal]).toEqual([['ready', 'leaving'], 1, null]);
+    expect(ended.errors).toMatch(/RangeError: of the program/);
   });
 });
 
-test('only signals that tell a process to end can be asked for', () => {
+test('accepts only signals that end a process', () => {
   for (const wrong of ['SIGTERM', ['SIGKILL'], ['TERM'], [1]]) {
     const options = { backend: memoryBackend(), releaseOn: wrong as unknown as readonly ReleaseSignal[] };
-    assert.throws(() => createLeaseManager(options), UsageError);
+    expect(() => createLeaseManager(options)).toThrow(UsageError);
   }
 });

@@ -1,33 +1,32 @@
-import assert from 'node:assert/strict';
 import { BackendError } from 'tenure';
 import type { Renewal } from 'tenure';
-import { describe, test } from 'vitest';
-import { hanging, leaseWorld, unreachable } from './scripted-backend.ts';
+import { describe, expect, test } from 'vitest';
+import { hanging, leaseFixture, unreachable } from './scripted-backend.ts';
 
 describe('renewal', () => {
-  test('acquiring and releasing is two calls, and a thousand holds take few calls to be renewed', async () => {
-    const { clock, open } = leaseWorld();
-    const { leases, way } = open('one', { ttlMs: 30_000 });
+  test('an acquisition and a release are two calls, and a thousand holds are renewed in few calls', async () => {
+    const { clock, open } = leaseFixture();
+    const { leases, backend } = open('one', { ttlMs: 30_000 });
     const once = await leases.acquire('once');
     await once.release();
-    assert.deepEqual(way.calls, ['enter', 'leave']);
+    expect(backend.calls).toEqual(['enter', 'leave']);
     const holds = [];
     for (let at = 0; at < 1_000; at++) {
       holds.push(await leases.acquire(`job-${at}`));
       await clock.advance(7);
     }
-    way.calls.length = 0;
+    backend.calls.length = 0;
     await clock.advance(60_000);
-    assert.ok(holds.every((hold) => hold.isHeld()));
-    // Six thirds of a life, two calls each since one takes 500 at most, and some more while they still come together.
-    assert.ok(way.calls.length <= 24, `${way.calls.length} calls`);
-    assert.ok(way.calls.every((call) => call === 'renew'));
-    assert.ok(clock.timerCount <= 2, `${clock.timerCount} timers`);
+    expect(holds.every((hold) => hold.isHeld())).toBe(true);
+    // Six renewals of two calls each, since one call takes 500 at most, and some more until the renewals are batched.
+    expect(backend.calls.length, `${backend.calls.length} calls`).toBeLessThanOrEqual(24);
+    expect(backend.calls.every((call) => call === 'renew')).toBe(true);
+    expect(clock.timerCount, `${clock.timerCount} timers`).toBeLessThanOrEqual(2);
   });
 
-  test('has one call under way for an entry at most, and none when it is not wanted', async () => {
-    const { clock, open, store } = leaseWorld();
-    const { leases, way } = open('one');
+  test('has at most one call in flight per entry, and none without autoRenew', async () => {
+    const { clock, open, store } = leaseFixture();
+    const { leases, backend } = open('one');
     const hold = await leases.acquire('job');
     const manual = await leases.acquire('manual', { autoRenew: false, ttlMs: 60_000 });
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -36,8 +35,8 @@ describe('renewal', () => {
     }
     const underWay = new Map<string, number>();
     let most = 0;
-    way.renew = async (renewals, signal) => {
-      way.calls.push('renew');
+    backend.renew = async (renewals, signal) => {
+      backend.calls.push('renew');
       for (const { id } of renewals) {
         underWay.set(id, (underWay.get(id) ?? 0) + 1);
         most = Math.max(most, underWay.get(id)!);
@@ -49,84 +48,81 @@ describe('renewal', () => {
     const asked = Array.from({ length: 5 }, async () => await hold.renew());
     await clock.advance(5_000);
     await Promise.all(asked);
-    assert.equal(hold.isHeld(), true);
-    assert.equal(most, 1);
+    expect(hold.isHeld()).toBe(true);
+    expect(most).toBe(1);
     const renewed = manual.renew();
     await clock.advance(150);
     await renewed;
     await clock.advance(53_849);
-    assert.equal(manual.isHeld(), true);
+    expect(manual.isHeld()).toBe(true);
     await clock.advance(1);
-    assert.equal(manual.isHeld(), false);
+    expect(manual.isHeld()).toBe(false);
   });
 
-  test('goes on for who waits, also when the hold is not to be renewed, which then has its whole life', async () => {
-    const { clock, open, line } = leaseWorld();
+  test('continues while an entry waits, even with autoRenew off; the hold then has its whole TTL', async () => {
+    const { clock, open, queue } = leaseFixture();
     const first = await open('one').leases.acquire('job');
     const second = open('two').leases.acquire('job', { autoRenew: false });
     await clock.advance(0);
     const third = open('three').leases.acquire('job');
     await clock.advance(0);
     const places = async (): Promise<string[]> =>
-      (await line('job')).map(({ holder, ticket }) => `${holder}:${ticket}`);
+      (await queue('job')).map(({ holder, sequence }) => `${holder}:${sequence}`);
     const before = await places();
-    assert.equal(before.length, 3);
+    expect(before.length).toBe(3);
     await clock.advance(5_000);
-    assert.deepEqual(await places(), before);
+    expect(await places()).toStrictEqual(before);
     await first.release();
     await clock.advance(0);
     const hold = await second;
     await clock.advance(899);
-    assert.equal(hold.isHeld(), true);
+    expect(hold.isHeld()).toBe(true);
     await clock.advance(1);
-    assert.equal(hold.isHeld(), false);
+    expect(hold.isHeld()).toBe(false);
     await clock.advance(110);
-    assert.equal((await third).isHeld(), true);
+    expect((await third).isHeld()).toBe(true);
   });
 
-  test('one entry that the backend takes offence at costs no other its renewal', async () => {
-    const { clock, open, store } = leaseWorld();
-    const { leases, way } = open('one');
+  test('an entry that the backend refuses costs no other its renewal', async () => {
+    const { clock, open, store } = leaseFixture();
+    const { leases, backend } = open('one');
     const holds = [];
     for (let at = 0; at < 20; at++) holds.push(await leases.acquire(`job-${at}`));
-    way.renew = async (renewals: readonly Renewal[], signal) => {
+    backend.renew = async (renewals: readonly Renewal[], signal) => {
       if (renewals.some(({ name }) => name === 'lease/job-13')) {
         throw new BackendError('scripted', 'refused', 'an unlucky number');
       }
       return await store.renew(renewals, signal);
     };
     await clock.advance(3_000);
-    assert.deepEqual(
-      holds.filter((hold) => !hold.isHeld()).map(({ name }) => name),
-      ['job-13'],
-    );
+    expect(holds.filter((hold) => !hold.isHeld()).map(({ name }) => name)).toEqual(['job-13']);
   });
 
-  test('a short life that can not be renewed in time costs a long one nothing', async () => {
-    const { clock, open } = leaseWorld();
-    const { leases, way } = open('one');
+  test('a short TTL that cannot be renewed in time does not affect a long one', async () => {
+    const { clock, open } = leaseFixture();
+    const { leases, backend } = open('one');
     const long = await leases.acquire('long', { ttlMs: 60_000 });
     await clock.advance(19_700);
     const short = await leases.acquire('short', { ttlMs: 300 });
-    way.hooks.renew = hanging;
+    backend.hooks.renew = hanging;
     await clock.advance(300);
-    assert.equal(short.isHeld(), false);
+    expect(short.isHeld()).toBe(false);
     await clock.advance(30_000);
-    delete way.hooks.renew;
+    delete backend.hooks.renew;
     await clock.advance(60_000);
-    assert.equal(long.isHeld(), true);
+    expect(long.isHeld()).toBe(true);
   });
 
-  test('by hand it says whether it was done, and that it is held all the same when not', async () => {
-    const { open, store } = leaseWorld();
-    const { leases, way } = open('one');
+  test('by hand reports whether it succeeded, and a failure does not end the hold', async () => {
+    const { open, store } = leaseFixture();
+    const { leases, backend } = open('one');
     const hold = await leases.acquire('job');
-    way.hooks.renew = unreachable;
-    await assert.rejects(hold.renew(), BackendError);
-    assert.equal(hold.isHeld(), true);
-    delete way.hooks.renew;
+    backend.hooks.renew = unreachable;
+    await expect(hold.renew()).rejects.toThrow(BackendError);
+    expect(hold.isHeld()).toBe(true);
+    delete backend.hooks.renew;
     await hold.renew();
     await store.leave(hold.entry, new AbortController().signal);
-    await assert.rejects(hold.renew(), { name: 'LeaseLostError', reason: 'revoked' });
+    await expect(hold.renew()).rejects.toMatchObject({ name: 'LeaseLostError', reason: 'revoked' });
   });
 });

@@ -4,10 +4,12 @@ import { memoryBackend } from 'tenure/memory';
 import { FakeClock } from 'tenure/testing';
 
 type Call = 'enter' | 'list' | 'renew' | 'leave' | 'update';
-/** Stands between a call and the store: may do it, or not, sooner or later, and answer what it likes. */
+/** Intercepts a call to the store: it may execute the call or not, delay it, and choose the answer. */
 type Hook = (pass: () => Promise<unknown>, signal: AbortSignal) => Promise<unknown>;
 
-/** A way to a store on which a test decides what becomes of each call. Nobody's hints are lost unless it says so. */
+/**
+ * A connection to a store on which a test decides the outcome of each call. Hints are lost only if the test says so.
+ */
 export class ScriptedBackend implements LeaseBackend {
   readonly kind = 'scripted';
   readonly pollIntervalMs = 500;
@@ -72,9 +74,9 @@ const never = new AbortController().signal;
 export const unreachable: Hook = async () => {
   throw new BackendError('scripted', 'unavailable', 'the connection was refused');
 };
-/** As on a half-open connection. It does not even look at the signal. */
+/** As on a half-open connection. It ignores the signal, too. */
 export const hanging: Hook = () => new Promise(() => {});
-/** The store does it, and the answer is lost. */
+/** The store executes the call, and the answer is lost. */
 export const answerLost: Hook = async (pass) => {
   await pass();
   throw new BackendError('scripted', 'unavailable', 'the connection was lost');
@@ -83,29 +85,29 @@ export const answerLost: Hook = async (pass) => {
 export interface LeaseWorld {
   readonly clock: FakeClock;
   readonly store: LeaseBackend;
-  /** Another process, with a way of its own to the same store. */
-  open(holder: string, options?: Partial<LeaseManagerOptions>): { leases: LeaseManager; way: ScriptedBackend };
-  line(name: string): Promise<readonly Entry[]>;
+  /** Another process, with its own connection to the same store. */
+  open(holder: string, options?: Partial<LeaseManagerOptions>): { leases: LeaseManager; backend: ScriptedBackend };
+  queue(name: string): Promise<readonly Entry[]>;
   sleep(ms: number): Promise<void>;
 }
 
 /** A store in virtual time, with leases that last a second. */
-export function leaseWorld(): LeaseWorld {
+export function leaseFixture(): LeaseWorld {
   const clock = new FakeClock();
   const store = memoryBackend({ clock });
   return {
     clock,
     store,
     open: (holder, options = {}) => {
-      const way = new ScriptedBackend(store);
-      return { way, leases: createLeaseManager({ backend: way, clock, holder, ttlMs: 1_000, ...options }) };
+      const backend = new ScriptedBackend(store);
+      return { backend, leases: createLeaseManager({ backend: backend, clock, holder, ttlMs: 1_000, ...options }) };
     },
-    line: (name) => store.list(`lease/${name}`, never),
+    queue: (name) => store.list(`lease/${name}`, never),
     sleep: (ms) => new Promise((resolve) => clock.setTimer(ms, resolve)),
   };
 }
 
-/** The same time on the way on, another date on the wall. */
+/** The same monotonic clock with a different wall clock. */
 export function withOtherWall(clock: Clock, aheadMs: number): Clock {
   return {
     now: () => {

@@ -1,6 +1,6 @@
-// A program that does something with leases and is told to end by a signal. Beside what it is asked for it holds a
-// lease, which nothing works under. Nothing is caught unless it is asked to.
-// Arguments: as JSON the backend, the activity, `releaseOn`, and how it deals with errors, signals and a backend.
+// A program that uses leases and is ended by a signal. Beside the requested activity it holds an idle lease. It catches
+// errors only if it is told to. Arguments: as JSON the backend, the activity, `releaseOn`, and how it deals with
+// errors, signals and a backend.
 import { createLeaseManager } from 'tenure';
 import { openBackend } from '../library/open-backend.mjs';
 
@@ -13,7 +13,7 @@ const leave = backend.leave.bind(backend);
 backend.leave = async (...given) => {
   console.log('leaving');
   if (hangs) return await new Promise(() => {});
-  // Time in which whoever was told too early could end the process.
+  // Time in which work that was told too early could end the process.
   await new Promise((resolve) => setTimeout(resolve, 100));
   return await leave(...given);
 };

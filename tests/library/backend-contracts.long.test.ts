@@ -12,9 +12,9 @@ import { describeEtcdContract } from './etcd-contract.ts';
 import { makeMysqlStore } from './mysql-stores.ts';
 import { PostgresStores } from './postgres-stores.ts';
 
-/** The contract with the settings that the backends' own tests leave out, and in full where they have few rounds. */
+/** The contract with further settings than in the backends' own tests, and with all rounds where those have few. */
 const options = { framework: { describe, test, afterAll }, seed: inject('seed'), rounds: 'all' } as const;
-/** What the own tests have, but for the rounds. */
+/** The same as in the backends' own tests, with more rounds. */
 const isSoak = inject('effort') === 'soak';
 
 describe.skipIf(!hasPostgres())('postgresBackend', () => {
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
   describe.skipIf(!hasPgbouncer())('behind a proxy that pools transactions', () => {
     let bouncer: PgBouncer;
     beforeAll(async () => {
-      // A proxy passes no settings of the session on, so this one is the user's.
+      // A proxy passes no session settings on, so this one belongs to the user.
       await stores.cluster.query('CREATE ROLE strict SUPERUSER LOGIN');
       await stores.cluster.query(`ALTER ROLE strict SET default_transaction_isolation = 'repeatable read'`);
       bouncer = await PgBouncer.start(stores.cluster, 'strict', 'transaction');
@@ -60,7 +60,7 @@ describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
   afterAll(() => server.stop());
 
   if (isSoak) {
-    describe('as it comes', () => {
+    describe('with default settings', () => {
       backendConformance(() => makeMysqlStore(server), { ...options, hooks: ['pause', 'killConnections', 'restart'] });
     });
   }

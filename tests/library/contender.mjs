@@ -1,5 +1,5 @@
-// A process that contends for one lease, told by its parent what to do. It reports what happened with the time of the
-// machine's monotonic clock, which all processes share.
+// A process that contends for one lease on commands of its parent. It reports events with the time of the machine's
+// monotonic clock, which all processes share.
 import { SeededRandom } from '@tenure/test-support';
 import { createLeaseManager } from 'tenure';
 import { openBackend } from './open-backend.mjs';
@@ -18,11 +18,11 @@ process.on('message', (message) => {
 });
 report('ready');
 
-/** Looks at the hold all the time, as work under a lease does before each step. */
+/** Checks the hold all the time, as work under a lease does before each step. */
 async function workUnder(hold, acquiredMs) {
   const untilMs = now() + holdMs * (0.5 + random.next());
   let lastHeldMs = acquiredMs;
-  // A lease that is lost ends the work at once; whoever was paused sees it at the first look.
+  // A lost lease ends the work at once; a paused process notices it at its first check.
   while (now() < untilMs) {
     const lookMs = now();
     if (!hold.isHeld()) break;
@@ -45,7 +45,7 @@ for (let turn = 0; turn < turns && isAsked;) {
   turn++;
   let lostMs;
   hold.signal.addEventListener('abort', () => (lostMs = now()));
-  // The parent may stop this process as soon as it hears of it.
+  // The parent may stop this process as soon as it gets the report.
   const acquiredMs = now();
   report('acquired', { token });
   const lastHeldMs = await workUnder(hold, acquiredMs);

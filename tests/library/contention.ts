@@ -1,23 +1,23 @@
-import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { endWithUs } from '@tenure/test-support';
+import { expect } from 'vitest';
 import { StallMeter } from '../cluster/stall-meter.ts';
 
 const program = fileURLToPath(new URL('contender.mjs', import.meta.url));
 const waitMs = 60_000;
-/** A stall that begins so long before the next one holds may be why the one before it learnt late of its loss. */
+/** A stall may delay the notice of a loss if it began at most this long before the next holder. */
 const lateLossMs = 1_000;
 
-/** As a contender tells it; times are of the machine's monotonic clock. */
+/** A report of a contender; times are of the machine's monotonic clock. */
 interface Report {
   readonly what: 'ready' | 'acquired' | 'released' | 'lost' | 'failed';
   readonly holder: string;
   readonly atMs: number;
   readonly token?: string;
-  /** When the work under the lease last looked and was told that it holds. */
+  /** The last check of the work that still found the lease held. */
   readonly lastHeldMs?: number;
   readonly lostMs?: number;
   readonly reason?: string;
@@ -28,12 +28,12 @@ export interface Holding {
   readonly holder: string;
   readonly token: bigint;
   readonly fromMs: number;
-  /** Until then the holder surely thought that it holds. */
+  /** The last time at which the holder certainly believed that it holds. */
   untilMs: number;
   how: 'holds' | 'released' | 'lost' | 'killed';
   reason: string | undefined;
   lostMs: number | undefined;
-  /** Its process did not run for a while, so that it could learn of nothing. */
+  /** Its process was paused, so that it could notice no loss. */
   wasPaused: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface ContenderOptions {
   readonly ttlMs: number;
   readonly turns: number;
   readonly holdMs: number;
-  /** How long it holds each time follows from it. */
+  /** The seed of its hold times. */
   readonly seed: number;
 }
 
@@ -52,7 +52,7 @@ const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode ==
 
 export const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** Processes that contend for one lease, and all that they did, in order. */
+/** Processes that contend for one lease, and all their events, in order. */
 export class Contention {
   readonly holdings: Holding[] = [];
   readonly failures: string[] = [];
@@ -74,11 +74,11 @@ export class Contention {
     await Promise.race([ready, once(child, 'exit')]);
   }
 
-  /** Waits until what happened is so. */
+  /** Waits until the events satisfy the condition. */
   async until(what: string, isSo: () => boolean): Promise<void> {
     const endMs = nowMs() + waitMs;
     while (!isSo()) {
-      assert.ok(nowMs() < endMs, `waited in vain until ${what}: ${this.describe()}`);
+      expect(nowMs(), `timed out waiting until ${what}: ${this.describe()}`).toBeLessThan(endMs);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 100);
         this.#wake = () => {
@@ -89,11 +89,11 @@ export class Contention {
     }
   }
 
-  /** The one that holds now, once there is one. */
+  /** The current holder, once there is one. */
   async holder(after?: Holding): Promise<Holding> {
     const isNext = (holding: Holding): boolean =>
       holding.how === 'holds' && (after === undefined || holding.token > after.token);
-    await this.until('somebody holds', () => this.holdings.some(isNext));
+    await this.until('a process holds', () => this.holdings.some(isNext));
     return this.holdings.find(isNext)!;
   }
 
@@ -108,7 +108,7 @@ export class Contention {
     this.#children.get(holder)?.kill('SIGCONT');
   }
 
-  /** No further turns after the one that each is in. */
+  /** Lets each process end after its current turn. */
   enough(): void {
     for (const child of this.#children.values()) if (isAlive(child)) child.send('enough');
   }
@@ -125,7 +125,7 @@ export class Contention {
     if (child !== undefined && isAlive(child)) await once(child, 'exit');
   }
 
-  /** Each has had its turns and has ended. */
+  /** Waits until each process has had its turns and has ended. */
   async finished(): Promise<void> {
     await this.until('all have ended', () => [...this.#children.values()].every((child) => !isAlive(child)));
   }
@@ -139,25 +139,25 @@ export class Contention {
     }
   }
 
-  /** What the machine owes to these processes between two moments. */
+  /** The time between two moments in which the machine did not let these processes run. */
   owedMs(fromMs: number, toMs: number): number {
     const offsetMs = performance.now() - nowMs();
     return this.#meter.between(fromMs + offsetMs, toMs + offsetMs);
   }
 
-  /** How long it took, on a machine that had let all of them run. */
+  /** The duration less the time in which the machine did not let them run. */
   tookMs(fromMs: number, toMs: number): number {
     return toMs - fromMs - this.owedMs(fromMs, toMs);
   }
 
-  /** What was lost while its process ran was known to it before the next one came. */
+  /** A running holder must notice its loss before the next one holds. */
   expectKnownBefore(lost: Holding, next: Holding): void {
     const { lostMs } = lost;
     if (lostMs === undefined || lostMs <= next.fromMs) return;
     const lateMs = lostMs - next.fromMs;
     const owedMs = this.owedMs(next.fromMs - lateLossMs, lostMs);
     const words = `${lost.holder} learnt of its loss ${lateMs} ms too late, of which ${owedMs} are owed`;
-    assert.ok(lateMs <= owedMs, `${words}: ${this.describe()}`);
+    expect(lateMs, `${words}: ${this.describe()}`).toBeLessThanOrEqual(owedMs);
   }
 
   /** Never two at a time, and each with a greater token than the one before. */
@@ -166,14 +166,14 @@ export class Contention {
     for (const [at, next] of inOrder.entries()) {
       const before = inOrder[at - 1];
       if (before === undefined) continue;
-      assert.ok(next.token > before.token, `two have the token ${next.token}: ${this.describe()}`);
+      expect(next.token, `two have the token ${next.token}: ${this.describe()}`).toBeGreaterThan(before.token);
       const words = `${before.holder} held until ${before.untilMs}, ${next.holder} from ${next.fromMs}`;
-      assert.ok(before.untilMs <= next.fromMs, `${words}: ${this.describe()}`);
+      expect(before.untilMs, `${words}: ${this.describe()}`).toBeLessThanOrEqual(next.fromMs);
       if (!before.wasPaused) this.expectKnownBefore(before, next);
     }
   }
 
-  /** From each release to the acquisition of the next one, on a machine that had let them run, in ascending order. */
+  /** The times from each release to the next acquisition, less the machine's stalls, in ascending order. */
   handOversMs(): number[] {
     const inOrder = this.holdings.toSorted((one, other) => one.fromMs - other.fromMs);
     return inOrder

@@ -1,5 +1,5 @@
-// A process that counts in a row of PostgreSQL under a lease: it reads, works, and writes what it read plus one. Told
-// so, it is stopped between the read and the write, after it has made sure that it still holds the lease.
+// A process that increments a row of PostgreSQL under a lease: it reads, works, and writes the value plus one. On
+// command it stops between the read and the write, after a check that it still holds the lease.
 import pg from 'pg';
 import { createLeaseManager, LeaseLostError } from 'tenure';
 import { fenceClause, requireGuarded } from 'tenure/guard';
@@ -18,10 +18,10 @@ process.on('message', (message) => {
   if (message === 'stop') isToStop = true;
 });
 
-/** Resolves when the parent surely gets it, whatever becomes of this process. */
+/** Resolves when the parent will get the message even if this process dies. */
 const report = (what, fields = {}) => new Promise((resolve) => process.send({ what, holder, ...fields }, resolve));
 
-/** A read that the write depends on raises the fence itself: from then on no older holder changes what was read. */
+/** A read that the write depends on raises the fence itself, so that no older holder can change the row afterwards. */
 async function read(hold) {
   const fence = fenceClause(hold);
   const text = isGuarded
@@ -32,7 +32,7 @@ async function read(hold) {
   return Number(rows[0].value);
 }
 
-/** Leaves a row in the same statement, by which it is known for ever that this write took place. */
+/** Inserts a row in the same statement, as a record of this write. */
 async function write(hold, value) {
   const fence = fenceClause(hold);
   const [set, where] = isGuarded ? [`, ${fence.set}`, `WHERE ${fence.where}`] : ['', ''];
@@ -56,7 +56,7 @@ async function countOnce(hold) {
     await write(hold, value + 1);
     await report('counted');
   } catch (error) {
-    // The guard refused it: another one has been here with a newer token.
+    // The guard refused the write: another holder has written with a newer token.
     if (error instanceof LeaseLostError) await report('refused');
     throw error;
   }

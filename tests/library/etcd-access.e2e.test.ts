@@ -1,17 +1,15 @@
-import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EtcdProcess, hasEtcd } from '@tenure/test-support';
+import { EtcdProcess, hasEtcd, makeCertificates } from '@tenure/test-support';
 import { createLeaseManager } from 'tenure';
 import { EtcdClient, etcdBackend } from 'tenure/etcd';
-import { describe, test } from 'vitest';
-import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
+import { describe, expect, test } from 'vitest';
 
 const timeoutMs = 2000;
 
-describe.skipIf(!hasEtcd())('the client of an etcd that asks who one is', () => {
-  test('has a user and a password, renews its token, and says what is wrong', async () => {
+describe.skipIf(!hasEtcd())('the client of an etcd with authentication', () => {
+  test('logs in with a user and a password, renews its token, and reports what to do', async () => {
     const etcd = await EtcdProcess.start();
     try {
       for (const name of ['root', 'ada']) etcd.control('user', 'add', `${name}:secret`);
@@ -24,25 +22,31 @@ describe.skipIf(!hasEtcd())('the client of an etcd that asks who one is', () => 
       await using client = new EtcdClient({ ...options, user: 'ada', password: 'secret' });
       await using leases = createLeaseManager({ backend: etcdBackend({ client }), ttlMs: 30_000 });
       await using hold = await leases.acquire('nightly');
-      assert.ok(hold.isHeld());
-      await assert.rejects(client.kv.put('elsewhere', ''), { details: 'etcdserver: permission denied' });
-      // After a restart the token is unknown: the call was refused, so it may be made again with a new one.
+      expect(hold.isHeld()).toBe(true);
+      await expect(client.kv.put('elsewhere', '')).rejects.toMatchObject({ details: 'etcdserver: permission denied' });
+      // After a restart the token is unknown: the call was refused, so it can be repeated with a new token.
       await etcd.kill();
       await etcd.start();
       await client.kv.get('tenure/').catch(() => undefined);
-      assert.equal((await leases.inspect('nightly'))?.fencingToken, hold.fencingToken);
+      expect((await leases.inspect('nightly'))?.fencingToken).toBe(hold.fencingToken);
       await using wrong = new EtcdClient({ ...options, timeoutMs, user: 'ada', password: 'wrong' });
       const refused = createLeaseManager({ backend: etcdBackend({ client: wrong }) }).acquire('nightly');
-      await assert.rejects(refused, { backendCode: 'misconfigured', message: /give the right user and password/ });
-      await using nobody = new EtcdClient({ ...options, timeoutMs });
-      const unnamed = createLeaseManager({ backend: etcdBackend({ client: nobody }) }).acquire('nightly');
-      await assert.rejects(unnamed, { backendCode: 'misconfigured', message: /give both/ });
+      await expect(refused).rejects.toMatchObject({
+        backendCode: 'misconfigured',
+        message: expect.stringMatching(/give the right user and password/),
+      });
+      await using anonymous = new EtcdClient({ ...options, timeoutMs });
+      const unnamed = createLeaseManager({ backend: etcdBackend({ client: anonymous }) }).acquire('nightly');
+      await expect(unnamed).rejects.toMatchObject({
+        backendCode: 'misconfigured',
+        message: expect.stringMatching(/give both/),
+      });
     } finally {
       await etcd.dispose();
     }
   });
 
-  test('speaks TLS with the right authority and certificate, and with nothing less', async () => {
+  test('connects over TLS only with the right authority and certificate', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-tls-'));
     const { ca, cert, key } = makeCertificates(folder);
     const etcd = await EtcdProcess.start(
@@ -54,11 +58,11 @@ describe.skipIf(!hasEtcd())('the client of an etcd that asks who one is', () => 
     try {
       await using client = new EtcdClient({ endpoints: `https://${etcd.endpoint}`, tls: { ca, cert, key } });
       await client.kv.put('a', 'b');
-      assert.equal((await client.kv.getOne('a'))?.value, 'b');
-      // Each tries again until its time is up.
+      expect((await client.kv.getOne('a'))?.value).toBe('b');
+      // Each retries until its time is up.
       const refused = [{ cert, key }, { ca }, undefined].map(async (tls) => {
         await using other = new EtcdClient({ endpoints: etcd.endpoint, timeoutMs, ...(tls && { tls }) });
-        await assert.rejects(other.kv.get('a'), { name: 'EtcdError', etcdCode: 'unreachable' });
+        await expect(other.kv.get('a')).rejects.toMatchObject({ name: 'EtcdError', etcdCode: 'unreachable' });
       });
       await Promise.all(refused);
     } finally {

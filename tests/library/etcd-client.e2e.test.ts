@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { compare, EtcdClient, EtcdError, operation } from 'tenure/etcd';
 import type { WatchBatch } from 'tenure/etcd';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { etcdServerKinds } from './etcd-servers.ts';
 import type { EtcdServer } from './etcd-servers.ts';
 
@@ -30,20 +29,17 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
     const first = await kv.put('kv/a', 'one');
     const bytes = new Uint8Array([0, 255, 128]);
     const second = await kv.put('kv/b', bytes, { prevKv: true });
-    assert.equal(second.prevKv, undefined);
+    expect(second.prevKv).toBe(undefined);
     const { kvs, count, more } = await kv.get({ prefix: 'kv/' }, { limit: 1 });
-    assert.deepEqual([kvs.length, count, more], [1, 2n, true]);
-    assert.deepEqual([kvs[0]?.key, kvs[0]?.value, kvs[0]?.createRevision], ['kv/a', 'one', first.revision]);
-    assert.deepEqual((await kv.getOne('kv/b'))?.valueBytes, bytes);
+    expect([kvs.length, count, more]).toEqual([1, 2n, true]);
+    expect([kvs[0]?.key, kvs[0]?.value, kvs[0]?.createRevision]).toStrictEqual(['kv/a', 'one', first.revision]);
+    expect((await kv.getOne('kv/b'))?.valueBytes).toStrictEqual(bytes);
     const newest = await kv.get({ key: 'kv/a', end: 'kv/c' }, { sortBy: 'modRevision', order: 'descending' });
-    assert.deepEqual(
-      newest.kvs.map(({ key }) => key),
-      ['kv/b', 'kv/a'],
-    );
+    expect(newest.kvs.map(({ key }) => key)).toEqual(['kv/b', 'kv/a']);
     const gone = await kv.delete({ prefix: 'kv/' }, { prevKv: true });
-    assert.deepEqual([gone.deleted, gone.prevKvs[0]?.value], [2n, 'one']);
-    assert.equal(await kv.getOne('kv/a'), undefined);
-    assert.equal((await kv.getOne('kv/a', { revision: first.revision }))?.value, 'one');
+    expect([gone.deleted, gone.prevKvs[0]?.value]).toEqual([2n, 'one']);
+    expect(await kv.getOne('kv/a')).toBe(undefined);
+    expect((await kv.getOne('kv/a', { revision: first.revision }))?.value).toBe('one');
   });
 
   test('a transaction does one thing or the other', async () => {
@@ -54,37 +50,46 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
       .do(operation.put('txn/a', 'mine'), operation.get('txn/a'))
       .else(operation.get('txn/a'), operation.delete('txn/none'));
     const made = await create.commit();
-    assert.equal(made.succeeded, true);
+    expect(made.succeeded).toBe(true);
     const [put, got] = made.results;
-    assert.ok(put?.kind === 'put' && got?.kind === 'get' && got.kvs[0]?.createRevision === made.revision);
+    expect(put?.kind).toBe('put');
+    if (got?.kind !== 'get') throw new Error(`the second result is a ${got?.kind}`);
+    expect(got.kvs[0]?.createRevision).toBe(made.revision);
     const again = await create.commit();
-    assert.deepEqual([again.succeeded, again.results.map((result) => result.kind)], [false, ['get', 'delete']]);
+    expect([again.succeeded, again.results.map((result) => result.kind)]).toEqual([false, ['get', 'delete']]);
     const owner = compare.createRevision('txn/a', '=', made.revision);
-    assert.equal((await kv.txn().if(owner).do(operation.put('txn/a', 'guarded')).commit()).succeeded, true);
+    expect((await kv.txn().if(owner).do(operation.put('txn/a', 'guarded')).commit()).succeeded).toBe(true);
     const refused = kv.txn().do(operation.put('txn/a', '1'), operation.put('txn/a', '2')).commit();
-    await assert.rejects(refused, { name: 'EtcdError', details: 'etcdserver: duplicate key given in txn request' });
+    await expect(refused).rejects.toMatchObject({
+      name: 'EtcdError',
+      details: 'etcdserver: duplicate key given in txn request',
+    });
   });
 
-  test('leases are granted, renewed on one stream, asked for and revoked', async () => {
+  test('leases are granted, renewed on one stream, inspected and revoked', async () => {
     const { kv, lease } = clientOf();
     const granted = await lease.grant({ ttlMs: 60_000, id: 4711n });
-    assert.deepEqual(granted, { id: 4711n, ttlMs: 60_000 });
+    expect(granted).toStrictEqual({ id: 4711n, ttlMs: 60_000 });
     await kv.put('leased', 'x', { lease: granted.id });
     const life = await lease.timeToLive(granted.id, { keys: true });
-    assert.ok(life !== undefined && life.remainingMs > 0 && life.grantedMs === 60_000 && life.keys.length === 1);
-    assert.ok((await lease.list()).includes(4711n));
-    await assert.rejects(lease.grant({ ttlMs: 1000, id: 4711n }), { details: 'etcdserver: lease already exists' });
+    expect(life?.remainingMs).toBeGreaterThan(0);
+    expect(life?.grantedMs).toBe(60_000);
+    expect(life?.keys.length).toBe(1);
+    expect(await lease.list()).toContain(4711n);
+    await expect(lease.grant({ ttlMs: 1000, id: 4711n })).rejects.toMatchObject({
+      details: 'etcdserver: lease already exists',
+    });
     const others = await Promise.all(Array.from({ length: 200 }, () => lease.grant({ ttlMs: 60_000 })));
     const renewed = await Promise.all([...others, granted, { id: 1n }].map(({ id }) => lease.keepAlive(id)));
-    assert.deepEqual(new Set(renewed.slice(0, -1)), new Set([60_000]));
-    assert.equal(renewed.at(-1), 0);
-    assert.equal(await lease.revoke(granted.id), true);
-    assert.equal(await lease.revoke(granted.id), false);
-    assert.equal(await kv.getOne('leased'), undefined);
-    assert.equal(await lease.timeToLive(granted.id), undefined);
+    expect(new Set(renewed.slice(0, -1))).toStrictEqual(new Set([60_000]));
+    expect(renewed.at(-1)).toBe(0);
+    expect(await lease.revoke(granted.id)).toBe(true);
+    expect(await lease.revoke(granted.id)).toBe(false);
+    expect(await kv.getOne('leased')).toBe(undefined);
+    expect(await lease.timeToLive(granted.id)).toBe(undefined);
   });
 
-  test('a watch tells each change once over a restart, and what is compacted is an error', async () => {
+  test('a watch reports each change once over a restart, and fails on a compacted revision', async () => {
     const client = clientOf();
     const { kv } = client;
     const stop = new AbortController();
@@ -92,7 +97,7 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
     const values: string[] = [];
     const revisions: bigint[] = [];
     let stands: (batch: WatchBatch) => void = () => undefined;
-    const standing = new Promise<WatchBatch>((resolve) => (stands = resolve));
+    const isWatching = new Promise<WatchBatch>((resolve) => (stands = resolve));
     const seen = (async (): Promise<void> => {
       for await (const batch of client.watch({ prefix: 'watch/' }, { fromRevision: revision, signal: stop.signal })) {
         stands(batch);
@@ -103,7 +108,7 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
         if (values.length === 6) stop.abort();
       }
     })();
-    assert.deepEqual((await standing).events, []);
+    expect((await isWatching).events).toEqual([]);
     await kv.put('watch/1', '1');
     await server.kill();
     await server.start();
@@ -111,61 +116,68 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
     await kv.delete({ prefix: 'watch/3' });
     await kv.put('watch/4', '4');
     await seen;
-    assert.deepEqual(values, ['put 0', 'put 1', 'put 2', 'put 3', 'delete ', 'put 4']);
-    assert.deepEqual(
-      revisions,
-      revisions.toSorted((one, other) => (one < other ? -1 : 1)),
-    );
+    expect(values).toEqual(['put 0', 'put 1', 'put 2', 'put 3', 'delete ', 'put 4']);
+    expect(revisions).toStrictEqual(revisions.toSorted((one, other) => (one < other ? -1 : 1)));
     await kv.compact(revisions.at(-1)!);
     const late = client.watch({ prefix: 'watch/' }, { fromRevision: revision });
     const reading = (async () => {
       for await (const _ of late);
     })();
-    await assert.rejects(reading, (error: unknown) => {
-      return error instanceof EtcdError && error.etcdCode === 'compacted' && error.compactRevision === revisions.at(-1);
+    await expect(reading).rejects.toMatchObject({
+      name: 'EtcdError',
+      etcdCode: 'compacted',
+      compactRevision: revisions.at(-1),
     });
   });
 
-  test('moves to the endpoint that answers', async () => {
+  test('moves to an endpoint that answers', async () => {
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port } = silent.address() as AddressInfo;
     try {
       const { kv } = clientOf(['127.0.0.1:1', `127.0.0.1:${port}`, server.endpoint]);
       await kv.put('moved', 'yes');
-      assert.equal((await kv.getOne('moved'))?.value, 'yes');
+      expect((await kv.getOne('moved'))?.value).toBe('yes');
     } finally {
       silent.close();
     }
   });
 
-  test('says why there is no answer, and ends what waits when it is closed', async () => {
+  test('reports why there is no answer, and rejects pending calls when it is closed', async () => {
     const client = clientOf('127.0.0.1:1', 500);
-    await assert.rejects(client.kv.get('a'), { name: 'EtcdError', etcdCode: 'unreachable', message: /ECONNREFUSED/ });
+    await expect(client.kv.get('a')).rejects.toMatchObject({
+      name: 'EtcdError',
+      etcdCode: 'unreachable',
+      message: expect.stringMatching(/ECONNREFUSED/),
+    });
     const { signal } = new AbortController();
     const aborted = AbortSignal.abort(new Error('not now'));
-    await assert.rejects(clientOf().kv.get('a', { signal: aborted }), { message: 'not now' });
-    assert.equal(signal.aborted, false);
-    const waiting = assert.rejects(clientOf('127.0.0.1:1').kv.get('a'), { etcdCode: 'closed' });
+    await expect(clientOf().kv.get('a', { signal: aborted })).rejects.toMatchObject({ message: 'not now' });
+    expect(signal.aborted).toBe(false);
+    const waiting = clientOf('127.0.0.1:1')
+      .kv.get('a')
+      .catch((error: unknown) => error);
     for (const one of clients) one.close();
-    await waiting;
-    assert.throws(() => new EtcdClient({ endpoints: 'no good' }), { name: 'UsageError' });
+    expect(await waiting).toMatchObject({ etcdCode: 'closed' });
+    expect(() => new EtcdClient({ endpoints: 'no good' })).toThrow(expect.objectContaining({ name: 'UsageError' }));
   });
 
-  test('the status of each endpoint, or why there is none', async () => {
+  test('the status of each endpoint, or its error', async () => {
     const { maintenance } = clientOf([server.endpoint, '127.0.0.1:1'], 1000);
     const [one, two] = await maintenance.statuses();
-    assert.ok(one?.status === 'fulfilled' && one.value.leader !== 0n && one.value.memberId !== 0n);
-    assert.equal(one.value.tenureVersion !== undefined, kind.name === 'Tenure');
-    assert.equal(two?.status, 'rejected');
-    assert.equal((await maintenance.members()).length, 1);
+    if (one?.status !== 'fulfilled') throw new Error('the endpoint did not answer', { cause: one?.reason });
+    expect(one.value.leader).not.toBe(0n);
+    expect(one.value.memberId).not.toBe(0n);
+    expect(one.value.tenureVersion !== undefined).toBe(kind.name === 'Tenure');
+    expect(two?.status).toBe('rejected');
+    expect((await maintenance.members()).length).toBe(1);
   });
 });
 
-/** The first call after a restart may find the connection of before it; this put may be done twice without harm. */
+/** The first call after a restart may use the old connection; this put is harmless if repeated. */
 async function putSurely(kv: EtcdClient['kv'], key: string, value: string): Promise<void> {
   for (;;) {
     if ((await kv.getOne(key))?.value === value) return;
-    await kv.put(key, value).catch((error: unknown) => assert.ok(error instanceof EtcdError));
+    await kv.put(key, value).catch((error: unknown) => expect(error).toBeInstanceOf(EtcdError));
   }
 }

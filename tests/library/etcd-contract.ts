@@ -6,7 +6,7 @@ import type { EtcdServerKind } from './etcd-servers.ts';
 
 let prefixes = 0;
 
-/** The contract of the library's etcd backend on a server of this kind, where there is one. */
+/** The contract of the library's etcd backend on a server of this kind, if it is installed. */
 export function describeEtcdContract(name: EtcdServerKind['name'], rounds: 'all' | 'few'): void {
   const kinds = etcdServerKinds.filter((kind) => kind.name === name && kind.isThere());
   describe.each(kinds)('etcdBackend on $name', (kind) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EtcdProcess, hasEtcd, ServeProcess } from '@tenure/test-support';
 
-/** A real server that speaks etcd v3, which can be killed and started again with what it kept, on its port. */
+/** A real etcd v3 server, which can be killed and restarted with its data on the same port. */
 export interface EtcdServer {
   readonly endpoint: string;
   kill(): Promise<void>;
@@ -17,7 +17,7 @@ export interface EtcdServerKind {
   readonly start: () => Promise<EtcdServer>;
 }
 
-/** Both kinds that the library's etcd backend is for. */
+/** The two kinds of servers that the library's etcd backend supports. */
 export const etcdServerKinds: readonly EtcdServerKind[] = [
   { name: 'etcd', isThere: hasEtcd, start: () => EtcdProcess.start() },
   { name: 'Tenure', isThere: () => true, start: () => TenureServer.start() },

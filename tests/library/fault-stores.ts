@@ -11,12 +11,12 @@ import { postgresBackend } from 'tenure/postgres';
 import { sqliteBackend } from 'tenure/sqlite';
 import { etcdServerKinds } from './etcd-servers.ts';
 
-/** Where processes keep leases, and what can be done to it. */
+/** A store of leases for several processes, and the faults that it supports. */
 export interface FaultStore {
   readonly port: number;
-  /** What `open-backend.mjs` opens, at a port of this store or of a proxy before it. */
+  /** The backend for `open-backend.mjs`, at a port of this store or of a proxy before it. */
   backend(port: number): object;
-  /** Kills it as with kill -9 and starts it again on what it kept. */
+  /** Kills it as with kill -9 and restarts it on its data. */
   readonly restart?: () => Promise<void>;
   dispose(): Promise<void>;
 }
@@ -24,11 +24,11 @@ export interface FaultStore {
 export interface FaultStoreKind {
   readonly name: string;
   readonly isThere: () => boolean;
-  /** Within which time a waiter hears of a release. */
+  /** The longest time until a waiter notices a release. */
   readonly handOverMs: number;
-  /** How much longer than the TTL a dead holder may stand in the way, besides the second that everybody has. */
+  /** How much longer than the TTL and one second a dead holder may block waiters. */
   readonly slackMs: number;
-  /** Whether it can be killed and started again. */
+  /** Whether it can be killed and restarted. */
   readonly keepsItsData: boolean;
   /** Whether processes reach it over a network that can be cut. */
   readonly hasNetwork: boolean;
@@ -43,7 +43,7 @@ export const faultStoreKinds: readonly FaultStoreKind[] = [
     name,
     isThere,
     handOverMs: notifiedMs,
-    // etcd looks twice a second for leases that have expired, and counts in whole seconds.
+    // etcd checks for expired leases twice a second, and counts whole seconds.
     slackMs: name === 'etcd' ? 1000 : 0,
     keepsItsData: true,
     hasNetwork: true,

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { hasMariadb, hasPostgres, MariadbServer, PostgresDatabase } from '@tenure/test-support';
 import Database from 'libsql';
@@ -8,10 +7,10 @@ import { fenceStatements, migrateFences } from 'tenure/guard';
 import type { SqlDialect } from 'tenure/guard';
 import { guardConformance } from 'tenure/testing';
 import type { ConformanceGuard } from 'tenure/testing';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const framework = { framework: { describe, test, afterAll } };
-/** As version 0.1.0 made it in every database. */
+/** The table as version 0.1.0 created it in every database. */
 const oldTable =
   'CREATE TABLE IF NOT EXISTS tenure_fences (resource varchar(255) NOT NULL PRIMARY KEY, token bigint NOT NULL)';
 
@@ -20,7 +19,7 @@ function script(dialect: SqlDialect): string {
   return readFileSync(file, 'utf8');
 }
 
-/** `change` runs a statement and says how many rows it found. */
+/** `change` runs a statement and returns how many rows it found. */
 function tableGuard(
   dialect: SqlDialect,
   change: (text: string, values: string[]) => Promise<number>,
@@ -52,7 +51,7 @@ describe.skipIf(!hasPostgres())('a table of tokens in PostgreSQL', () => {
     return tableGuard('postgres', async (text, values) => (await pool.query(text, values)).rowCount ?? 0);
   };
 
-  describe('made by many at once', () => {
+  describe('created by many processes at once', () => {
     beforeAll(async () => {
       await pool.query('DROP TABLE IF EXISTS tenure_fences');
       await Promise.all(Array.from({ length: 8 }, () => migrateFences(query, { dialect: 'postgres' })));
@@ -62,7 +61,7 @@ describe.skipIf(!hasPostgres())('a table of tokens in PostgreSQL', () => {
 
   for (const [how, migrate] of [
     ['migrateFences', () => migrateFences(query, { dialect: 'postgres' })],
-    ['its file of SQL', () => pool.query(script('postgres'))],
+    ['its SQL file', () => pool.query(script('postgres'))],
   ] as const) {
     describe(`of the old shape, repaired by ${how}`, () => {
       beforeAll(async () => {
@@ -79,12 +78,12 @@ describe.skipIf(!hasPostgres())('a table of tokens in PostgreSQL', () => {
           ['job', '6'],
           ['Ä', '7'],
         ].map(([resource, token]) => ({ resource, token }));
-        assert.deepEqual(rows, kept);
+        expect(rows).toStrictEqual(kept);
       });
     });
   }
 
-  test('is left alone by those who may neither make nor alter it', async () => {
+  test('is left unchanged by users that may neither create nor alter it', async () => {
     const other = await PostgresDatabase.create();
     try {
       const owner = new pg.Pool({ connectionString: other.url() });
@@ -94,9 +93,8 @@ describe.skipIf(!hasPostgres())('a table of tokens in PostgreSQL', () => {
         REVOKE CREATE ON SCHEMA public FROM PUBLIC`);
       const client = await owner.connect();
       await client.query(`SET ROLE ${role}`);
-      await assert.doesNotReject(
-        migrateFences((sql) => client.query(sql), { dialect: 'postgres', table: 'public.fences' }),
-      );
+      const migrated = migrateFences((sql) => client.query(sql), { dialect: 'postgres', table: 'public.fences' });
+      await expect(migrated).resolves.toBeUndefined();
       await client.query('RESET ROLE');
       client.release();
       await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
@@ -126,7 +124,7 @@ describe.skipIf(!hasMariadb())('a table of tokens in MariaDB', () => {
     });
   };
 
-  describe('made by many at once', () => {
+  describe('created by many processes at once', () => {
     beforeAll(async () => {
       await pool.query('DROP TABLE IF EXISTS tenure_fences');
       await Promise.all(Array.from({ length: 5 }, () => migrateFences(query, { dialect: 'mysql' })));
@@ -137,7 +135,7 @@ describe.skipIf(!hasMariadb())('a table of tokens in MariaDB', () => {
     );
   });
 
-  describe('over connections of another character set, which keep no strict mode', () => {
+  describe('over connections of another character set and without strict mode', () => {
     let latin: mysql.Pool;
     beforeAll(async () => {
       latin = mysql.createPool({ ...server.options('fences'), charset: 'latin1' });
@@ -153,7 +151,7 @@ describe.skipIf(!hasMariadb())('a table of tokens in MariaDB', () => {
   const shapes = ['latin1', 'utf8mb3', 'utf8mb4 COLLATE utf8mb4_general_ci', 'utf8mb4 COLLATE utf8mb4_nopad_bin'];
   for (const [how, migrate] of [
     ['migrateFences', () => migrateFences(query, { dialect: 'mysql' })],
-    ['its file of SQL', () => server.query(`USE fences; ${script('mysql')}`)],
+    ['its SQL file', () => server.query(`USE fences; ${script('mysql')}`)],
   ] as const) {
     describe.each(shapes)(`of the old shape in %s, repaired by ${how}`, (shape) => {
       beforeAll(async () => {
@@ -171,27 +169,25 @@ describe.skipIf(!hasMariadb())('a table of tokens in MariaDB', () => {
       test('keeps its rows, as bytes in UTF-8', async () => {
         const text = 'SELECT HEX(resource) AS bytes, token FROM tenure_fences WHERE token < 9 ORDER BY token';
         const [rows] = (await pool.query(text)) as unknown as [readonly { bytes: string; token: number }[], unknown];
-        assert.deepEqual(
-          rows.map(({ bytes, token }) => [Buffer.from(bytes, 'hex').toString('utf8'), token]),
-          [
-            ['Job', 5],
-            ['Ärger', 7],
-            ['x'.repeat(255), 8],
-          ],
-        );
+        expect(rows.map(({ bytes, token }) => [Buffer.from(bytes, 'hex').toString('utf8'), token])).toStrictEqual([
+          ['Job', 5],
+          ['Ärger', 7],
+          ['x'.repeat(255), 8],
+        ]);
         const old = fenceStatements({ name: 'Ärger', fencingToken: 6n }, { dialect: 'mysql' }).check;
         const [refused] = await pool.execute(old.text, [...old.values]);
-        assert.equal((refused as { affectedRows: number }).affectedRows, 0);
+        expect((refused as { affectedRows: number }).affectedRows).toBe(0);
       });
     });
   }
 
-  test('is left alone by those who may neither make nor alter it', async () => {
+  test('is left unchanged by users that may neither create nor alter it', async () => {
     await server.query('CREATE DATABASE others');
     await migrateFences(query, { dialect: 'mysql', table: 'others.fences' });
     await server.query(`CREATE USER worker@'%'; GRANT SELECT, INSERT, UPDATE ON others.* TO worker@'%'`);
     const worker = mysql.createPool(server.options('others', 'worker'));
-    await assert.doesNotReject(migrateFences((sql) => worker.query(sql), { dialect: 'mysql', table: 'fences' }));
+    const migrated = migrateFences((sql) => worker.query(sql), { dialect: 'mysql', table: 'fences' });
+    await expect(migrated).resolves.toBeUndefined();
     await worker.end();
   });
 });

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,18 +5,18 @@ import { fileURLToPath } from 'node:url';
 import { hasPostgres, PostgresCluster } from '@tenure/test-support';
 import pg from 'pg';
 import { postgresBackend } from 'tenure/postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 
 const program = fileURLToPath(new URL('counter.mjs', import.meta.url));
 const ttlMs = 2000;
 const contenders = 8;
 const [stops, kills] = inject('effort') === 'soak' ? [3, 3] : [1, 1];
-/** How many must have counted before the next fault. */
+/** The number of increments before the next fault. */
 const countsBetween = 5;
-/** For each single thing that is waited for, of which the longest takes some TTLs on a machine that is free. */
+/** The limit of a single wait; the longest takes a few TTLs on an idle machine. */
 const waitMs = 60_000;
 
-/** `refused` is a write that the guard did not let through; `lost` a lease that was seen to be lost. */
+/** `refused` is a write that the guard refused; `lost` is a lease whose loss was noticed. */
 type What = 'read' | 'stopping' | 'counted' | 'refused' | 'lost' | 'failed';
 
 interface Report {
@@ -32,7 +31,7 @@ process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
 
-/** Processes that count in one row under one lease, and what befalls them. */
+/** Processes that increment one row under one lease, and their faults. */
 class Counting {
   readonly reports: Report[] = [];
   readonly #url: string;
@@ -62,19 +61,19 @@ class Counting {
     this.#children.set(holder, child);
   }
 
-  /** The first report from `from` on that is so. */
+  /** The first report from `from` on that satisfies the condition. */
   async next(from: number, isSo: (report: Report) => boolean): Promise<Report> {
     await this.#until(() => this.reports.slice(from).some(isSo));
     return this.reports.slice(from).find(isSo)!;
   }
 
-  /** So many have counted from now on. */
+  /** Waits for this number of increments from now on. */
   async counted(times: number): Promise<void> {
     const enough = this.#count('counted') + times;
     await this.#until(() => this.#count('counted') >= enough);
   }
 
-  /** One that still holds the lease is stopped between its read and its write until others have counted. */
+  /** Stops a holder between its read and its write until other processes have incremented. */
   async stopOne(): Promise<void> {
     const from = this.reports.length;
     const living = [...this.#children].filter(([, child]) => alive.has(child));
@@ -87,7 +86,7 @@ class Counting {
     await this.next(woken, ({ what, holder: of }) => of === holder && (what === 'counted' || what === 'refused'));
   }
 
-  /** One that has read is killed, before its write or in the midst of it, and another process comes in its place. */
+  /** Kills a process after its read, before or during its write, and replaces it by another one. */
   async killOne(): Promise<void> {
     const { holder } = await this.next(this.reports.length, ({ what }) => what === 'read');
     const child = this.#children.get(holder)!;
@@ -118,7 +117,7 @@ class Counting {
     const endMs = performance.now() + waitMs;
     while (!isSo()) {
       const leftMs = endMs - performance.now();
-      assert.ok(leftMs > 0, `waited in vain:\n${this.describe()}`);
+      expect(leftMs, `timed out:\n${this.describe()}`).toBeGreaterThan(0);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, leftMs);
         this.#wake = () => {
@@ -158,7 +157,7 @@ describe.skipIf(!hasPostgres())('a counter in PostgreSQL, of holders that are st
     for (let at = 0; at < contenders; at++) counting.start();
   }
 
-  /** How far the counter came, and how often it was written, which is more if some of it was lost. */
+  /** The value of the counter and the number of writes, which is greater if increments were lost. */
   async function outcome(): Promise<{ value: number; written: number; different: number }> {
     const text =
       'SELECT (SELECT value FROM counter), count(*) AS written, count(DISTINCT value) AS different FROM counts';
@@ -166,7 +165,7 @@ describe.skipIf(!hasPostgres())('a counter in PostgreSQL, of holders that are st
     return { value: Number(row?.['value']), written: Number(row?.['written']), different: Number(row?.['different']) };
   }
 
-  test('loses nothing if reads and writes carry the token', async () => {
+  test('loses no increment if reads and writes have the token', async () => {
     begin(true);
     await counting.counted(countsBetween);
     for (let fault = 0; fault < stops; fault++) await counting.stopOne();
@@ -174,19 +173,21 @@ describe.skipIf(!hasPostgres())('a counter in PostgreSQL, of holders that are st
     await counting.finish();
     const { value, written, different } = await outcome();
     const told = counting.reports.filter(({ what }) => what === 'counted').length;
-    assert.deepEqual({ written, different }, { written: value, different: value }, counting.describe());
-    // A killed one may have written without living to tell; whoever told has written.
-    assert.ok(told <= written && written <= told + kills, `${told} of ${written}`);
+    expect({ written, different }, counting.describe()).toStrictEqual({ written: value, different: value });
+    // A killed process may have written without a report; each report follows a write.
+    expect(told, `${told} of ${written}`).toBeLessThanOrEqual(written);
+    expect(written, `${told} of ${written}`).toBeLessThanOrEqual(told + kills);
     const refused = counting.reports.filter(({ what }) => what === 'refused').length;
-    assert.ok(refused >= stops, `only ${refused} were refused`);
+    expect(refused, `only ${refused} were refused`).toBeGreaterThanOrEqual(stops);
   });
 
-  test('loses counts without the token, under the same lease', async () => {
+  test('loses increments without the token, under the same lease', async () => {
     begin(false);
     await counting.counted(countsBetween);
     for (let fault = 0; fault < stops; fault++) await counting.stopOne();
     await counting.finish();
     const { value, written, different } = await outcome();
-    assert.ok(value < written && different < written, `${value} of ${written}: ${counting.describe()}`);
+    expect(value, `${value} of ${written}: ${counting.describe()}`).toBeLessThan(written);
+    expect(different, `${value} of ${written}: ${counting.describe()}`).toBeLessThan(written);
   });
 });

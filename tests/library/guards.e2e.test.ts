@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
 import pg from 'pg';
 import { createLeaseManager, LeaseLostError } from 'tenure';
@@ -6,10 +5,10 @@ import type { Hold } from 'tenure';
 import { etcdBackend, EtcdClient, operation } from 'tenure/etcd';
 import { fenceClause, fenceStatements, migrateFences, requireGuarded } from 'tenure/guard';
 import { memoryBackend } from 'tenure/memory';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { etcdServerKinds } from './etcd-servers.ts';
 
-/** Two holds of one lease, the first of which was taken away while its holder was paused. */
+/** Two holds of one lease, the first of which was lost while its holder was paused. */
 async function pausedAndNext(): Promise<readonly [Hold, Hold]> {
   const backend = memoryBackend();
   const manager = createLeaseManager({ backend, ttlMs: 60_000 });
@@ -18,7 +17,7 @@ async function pausedAndNext(): Promise<readonly [Hold, Hold]> {
   return [paused, await manager.acquire('nightly')];
 }
 
-describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that wakes up', () => {
+describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses a holder that was paused', () => {
   let database: PostgresDatabase;
   let pool: pg.Pool;
 
@@ -42,9 +41,9 @@ describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that w
     };
     await write(paused, 'by the first');
     await write(next, 'by the next');
-    await assert.rejects(write(paused, 'too late'), LeaseLostError);
+    await expect(write(paused, 'too late')).rejects.toThrow(LeaseLostError);
     await write(next, 'again');
-    assert.deepEqual((await pool.query('SELECT state FROM jobs')).rows, [{ state: 'again' }]);
+    expect((await pool.query('SELECT state FROM jobs')).rows).toStrictEqual([{ state: 'again' }]);
   });
 
   test('by a table of tokens, in the transaction of any writes', async () => {
@@ -67,13 +66,13 @@ describe.skipIf(!hasPostgres())('a guard in PostgreSQL refuses the holder that w
       }
     };
     await write(next, 'by the next');
-    await assert.rejects(write(paused, 'too late'), LeaseLostError);
-    assert.deepEqual((await pool.query('SELECT state FROM jobs')).rows, [{ state: 'by the next' }]);
+    await expect(write(paused, 'too late')).rejects.toThrow(LeaseLostError);
+    expect((await pool.query('SELECT state FROM jobs')).rows).toStrictEqual([{ state: 'by the next' }]);
   });
 });
 
 describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('a guard in $name', (kind) => {
-  test('refuses the holder that wakes up, in the transaction of its write', async () => {
+  test('refuses a holder that was paused, in the transaction of its write', async () => {
     const server = await kind.start();
     try {
       await using client = new EtcdClient({ endpoints: server.endpoint });
@@ -87,10 +86,10 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('a guard in $n
       await write(paused, 'by the first');
       await backend.leave(paused.entry, new AbortController().signal);
       const next = await manager.acquire('nightly');
-      assert.ok(next.fencingToken > paused.fencingToken);
-      await assert.rejects(write(paused, 'too late'), LeaseLostError);
+      expect(next.fencingToken).toBeGreaterThan(paused.fencingToken);
+      await expect(write(paused, 'too late')).rejects.toThrow(LeaseLostError);
       await write(next, 'by the next');
-      assert.equal((await client.kv.getOne('state'))?.value, 'by the next');
+      expect((await client.kv.getOne('state'))?.value).toBe('by the next');
     } finally {
       await server.dispose();
     }

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { CuttingProxy } from '@tenure/test-support';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Contention, nowMs } from './contention.ts';
 import type { ContenderOptions } from './contention.ts';
 import { faultStoreKinds } from './fault-stores.ts';
@@ -9,16 +8,22 @@ import type { FaultStore } from './fault-stores.ts';
 const ttlMs = 3000;
 const longMs = 60_000;
 const isSoak = inject('effort') === 'soak';
-/** How many contend, and how often each fault comes. */
-const crowd = isSoak ? 20 : 8;
+/**
+ * The number of processes in each test. `simulation/library` judges contention; a short run shows that real processes,
+ * sockets and stores fail as simulated.
+ */
+const contenders = isSoak
+  ? { crowd: 20, beforeKill: 4, beforePause: 3, besideCut: 2, beforeRestart: 6 }
+  : { crowd: 4, beforeKill: 2, beforePause: 2, besideCut: 1, beforeRestart: 3 };
+const turns = 4;
 const faults = isSoak ? 3 : 1;
-/** What these show of a store, another one of the same kind shows as well: they are for the soak. */
-const soakOnly = ['etcd', 'PostgreSQL'];
+/** Stores that run only in the soak: two are similar to another one of the list, and DynamoDB is an emulator. */
+const soakOnly = ['etcd', 'PostgreSQL', 'DynamoDB'];
 const kinds = faultStoreKinds.filter(({ name, isThere }) => (isSoak || !soakOnly.includes(name)) && isThere());
 
 /**
- * Real processes that contend for one lease. Bounds in time are those that the library promises; what the machine kept
- * these processes waiting for it does not count.
+ * Real processes that contend for one lease. The time limits are those that the library promises, less the time in
+ * which the machine did not let these processes run.
  */
 describe.each(kinds)('processes that hold a lease in $name', (kind) => {
   let store: FaultStore;
@@ -31,7 +36,7 @@ describe.each(kinds)('processes that hold a lease in $name', (kind) => {
 
   type Contend = (count: number, options?: Partial<ContenderOptions> & { port?: number }) => Promise<void>;
 
-  /** A test with processes of its own, which contend for a lease of their own. */
+  /** A test with its own processes, which contend for a lease of their own. */
   async function withProcesses(work: (contention: Contention, contend: Contend) => Promise<void>): Promise<void> {
     const contention = new Contention();
     const name = `${kind.name}-${names++}`;
@@ -46,65 +51,69 @@ describe.each(kinds)('processes that hold a lease in $name', (kind) => {
     await work(contention, contend).finally(() => contention.dispose());
   }
 
-  test('many take their turns, never two at once, each with a greater token, and soon after a release', () =>
+  test('hold one at a time, each with a greater token, and soon after a release', () =>
     withProcesses(async (contention, contend) => {
-      await contend(crowd, { turns: 4, holdMs: 20, ttlMs: 20_000 });
+      await contend(contenders.crowd, { turns, holdMs: 20, ttlMs: 20_000 });
       await contention.finished();
       contention.expectExclusion();
-      assert.equal(contention.holdings.length, 4 * crowd, contention.describe());
-      // Many processes on two cores keep each other waiting: the quicker ones show what the library does.
+      expect(contention.holdings.length, contention.describe()).toBe(turns * contenders.crowd);
+      // Many processes on two cores delay each other, so only the quicker quarter is checked.
       const handOvers = contention.handOversMs();
       const quickMs = handOvers[Math.floor(handOvers.length / 4)]!;
-      assert.ok(quickMs <= kind.handOverMs, `the quicker quarter of the hand-overs took up to ${quickMs} ms`);
+      expect(quickMs, `the quicker quarter of the hand-overs took up to ${quickMs} ms`).toBeLessThanOrEqual(
+        kind.handOverMs,
+      );
     }));
 
-  // Those that mostly wait for a life to end do so at the same time.
+  // Tests that mostly wait for an expiry run concurrently.
   test.concurrent('after kill -9 of the holder the next one comes within the TTL and a second', () =>
     withProcesses(async (contention, contend) => {
-      await contend(4);
+      await contend(contenders.beforeKill);
       let last = await contention.holder();
       for (let kill = 0; kill < faults; kill++) {
         const killedMs = nowMs();
         await contention.kill(last.holder);
         const next = await contention.holder(last);
         const tookMs = contention.tookMs(killedMs, next.fromMs);
-        assert.ok(tookMs <= ttlMs + 1000 + kind.slackMs, `${tookMs} ms: ${contention.describe()}`);
+        expect(tookMs, `${tookMs} ms: ${contention.describe()}`).toBeLessThanOrEqual(ttlMs + 1000 + kind.slackMs);
         last = next;
       }
       contention.expectExclusion();
     }));
 
-  test.concurrent('one that was stopped beyond its TTL sees at its first look that it lost the lease', () =>
+  test.concurrent('a process that was stopped beyond its TTL notices the loss at its first check', () =>
     withProcesses(async (contention, contend) => {
-      await contend(3);
+      await contend(contenders.beforePause);
       const stopped = await contention.holder();
       contention.pause(stopped.holder);
       const pausedMs = nowMs();
       const next = await contention.holder(stopped);
       contention.resume(stopped.holder);
-      await contention.until('the stopped one has looked', () => stopped.how === 'lost');
-      // A look that was under way when it was stopped may have been true; none after that was.
-      assert.ok(stopped.untilMs <= pausedMs + 50, contention.describe());
-      assert.ok(['stalled', 'expired', 'gone'].includes(stopped.reason ?? ''), stopped.reason);
-      assert.ok(contention.tookMs(pausedMs, next.fromMs) <= ttlMs + 1000 + kind.slackMs, contention.describe());
+      await contention.until('the stopped process has checked', () => stopped.how === 'lost');
+      // A check in progress when the process was stopped may have succeeded; no later one did.
+      expect(stopped.untilMs, contention.describe()).toBeLessThanOrEqual(pausedMs + 50);
+      expect(['stalled', 'expired', 'gone'], stopped.reason).toContain(stopped.reason ?? '');
+      expect(contention.tookMs(pausedMs, next.fromMs), contention.describe()).toBeLessThanOrEqual(
+        ttlMs + 1000 + kind.slackMs,
+      );
       contention.expectExclusion();
     }));
 
   const waysToFail = kind.hasNetwork ? (['cut', 'silent'] as const) : [];
-  test.concurrent.each(waysToFail)('one whose network is %s lets go before the next one begins', (how) =>
+  test.concurrent.each(waysToFail)('a holder whose network is %s stops before the next one begins', (how) =>
     withProcesses(async (contention, contend) => {
       const proxy = await CuttingProxy.before(store.port);
       try {
         await contend(1, { port: proxy.port, holder: 'far' });
         const far = await contention.holder();
-        await contend(2);
+        await contend(contenders.besideCut);
         proxy.silence();
-        // What is cut breaks off at once and can't connect; what is silent looks like a connection that stands.
+        // A cut connection breaks at once and can't reconnect; a silent one looks established.
         if (how === 'cut') proxy.cut();
         const next = await contention.holder(far);
-        await contention.until('the far one has looked', () => far.how === 'lost');
-        assert.ok(far.lostMs !== undefined, contention.describe());
-        assert.equal(far.reason, 'unreachable');
+        await contention.until('the partitioned process has checked', () => far.how === 'lost');
+        expect(far.lostMs, contention.describe()).toBeDefined();
+        expect(far.reason).toBe('unreachable');
         contention.expectExclusion();
         proxy.restore();
         await contention.kill(next.holder);
@@ -115,18 +124,18 @@ describe.each(kinds)('processes that hold a lease in $name', (kind) => {
     }),
   );
 
-  // An emulator in memory keeps nothing.
+  // An emulator in memory loses its data.
   if (!kind.keepsItsData) return;
-  test('a store that is killed and comes back never has two holders, and goes on', () =>
+  test('a store that is killed and restarted never has two holders, and continues', () =>
     withProcesses(async (contention, contend) => {
-      await contend(6, { holdMs: 300 });
+      await contend(contenders.beforeRestart, { holdMs: 300 });
       for (let restart = 0; restart < faults; restart++) {
         const before = contention.holdings.length;
-        await contention.until('some had their turns', () => contention.holdings.length >= before + 4);
+        await contention.until('some have held', () => contention.holdings.length >= before + 4);
         await store.restart?.();
       }
       const before = contention.holdings.length;
-      await contention.until('it goes on', () => contention.holdings.length >= before + 4);
+      await contention.until('it continues', () => contention.holdings.length >= before + 4);
       contention.enough();
       await contention.finished();
       contention.expectExclusion();

@@ -1,16 +1,15 @@
-import assert from 'node:assert/strict';
 import { createLeaseManager } from 'tenure';
 import { EtcdClient, etcdBackend } from 'tenure/etcd';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { etcdServerKinds } from './etcd-servers.ts';
 import type { EtcdServer } from './etcd-servers.ts';
 
-/** Waited out once. */
+/** The test waits for it once. */
 const ttlMs = inject('effort') === 'soak' ? 20_000 : 8_000;
-/** etcd tells what is left in whole seconds. */
+/** etcd returns the remaining time in whole seconds. */
 const roundingMs = 1000;
 
-describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('leases in $name that no entry needs', (kind) => {
+describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('idle leases in $name', (kind) => {
   let server: EtcdServer;
   let client: EtcdClient;
 
@@ -27,7 +26,7 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('leases in $na
     return await client.lease.list();
   }
 
-  test('serve the next entry with its whole life, and end when nobody wants them', async () => {
+  test('serve the next entry with its whole TTL, and are revoked when unused', async () => {
     const backend = etcdBackend({ client });
     await using leases = createLeaseManager({ backend, ttlMs });
     const first = await leases.acquire('again');
@@ -38,33 +37,33 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('leases in $na
     const second = await leases.acquire('again');
     const life = await client.lease.timeToLive(lease, { keys: true });
     const tookMs = performance.now() - beganMs;
-    assert.deepEqual(await leaseIds(), [lease]);
-    assert.equal(life?.keys.length, 1);
-    assert.ok(life.remainingMs >= ttlMs - tookMs - roundingMs, `${life.remainingMs} ms are left after ${tookMs}`);
-    assert.ok(second.fencingToken > first.fencingToken);
+    expect(await leaseIds()).toStrictEqual([lease]);
+    expect(life?.keys.length).toBe(1);
+    expect(life?.remainingMs, `after ${tookMs} ms`).toBeGreaterThanOrEqual(ttlMs - tookMs - roundingMs);
+    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
     await second.release();
     while ((await leaseIds()).length > 0) await new Promise((resolve) => setTimeout(resolve, 200));
   });
 
-  test('are not granted anew by one that tries again and again', async () => {
+  test('are reused by a caller that retries in a loop', async () => {
     const backend = etcdBackend({ client });
     await using leases = createLeaseManager({ backend, ttlMs });
     await using _hold = await leases.acquire('held');
     const seen = new Set<bigint>();
     for (let attempt = 0; attempt < 10; attempt++) {
-      assert.equal(await leases.tryAcquire('held'), null);
+      expect(await leases.tryAcquire('held')).toBe(null);
       for (const id of await leaseIds()) seen.add(id);
     }
-    assert.ok(seen.size <= 3, `${seen.size} leases for one that holds and one that tries`);
+    expect(seen.size, `${seen.size} leases for one that holds and one that tries`).toBeLessThanOrEqual(3);
   });
 
-  test('that ended meanwhile are replaced', async () => {
+  test('that expired are replaced', async () => {
     const backend = etcdBackend({ client });
     await using leases = createLeaseManager({ backend, ttlMs });
     await (await leases.acquire('revoked')).release();
     for (const id of await leaseIds()) await client.lease.revoke(id);
     await using hold = await leases.acquire('revoked');
     await hold.renew();
-    assert.ok(hold.isHeld());
+    expect(hold.isHeld()).toBe(true);
   });
 });

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { hasMariadb, MariadbServer } from '@tenure/test-support';
@@ -9,8 +8,8 @@ import type { BackendErrorCode, Claim } from 'tenure';
 import { mysqlBackend } from 'tenure/mysql';
 import type { MysqlBackend } from 'tenure/mysql';
 import { backendConformance } from 'tenure/testing';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
-import { lineSchemaScript } from '../../packages/client/src/mysql/line-schema.ts';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { leaseSchemaScript } from '../../packages/client/src/mysql/lease-schema.ts';
 import { makeMysqlStore } from './mysql-stores.ts';
 
 const signal = new AbortController().signal;
@@ -38,7 +37,7 @@ describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
   });
 
   describe('migrate', () => {
-    test('can be called by many processes at once, again, and by those who may create nothing', async () => {
+    test('can be called by many processes at once, repeatedly, and by users that may create nothing', async () => {
       const pools = Array.from({ length: 6 }, () => mysql.createPool(server.options('at_once')));
       for (let round = 0; round < 3; round++) {
         await server.query('DROP DATABASE IF EXISTS at_once; CREATE DATABASE at_once');
@@ -48,7 +47,7 @@ describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
         GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON at_once.* TO worker@'%'`);
       await withBackend({ database: 'at_once', as: 'worker' }, async (backend) => {
         await backend.migrate();
-        assert.equal((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).ticket, 1n);
+        expect((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).sequence).toBe(1n);
       });
       await Promise.all(pools.map((pool) => pool.end()));
     });
@@ -56,71 +55,76 @@ describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
     test('runs the same SQL as the file in the package', async () => {
       const file = new URL('../../packages/client/sql/mysql/0001-leases.sql', import.meta.url);
       const text = readFileSync(file, 'utf8');
-      assert.ok(text.endsWith(`\n\n${lineSchemaScript}`), 'copy the text of line-schema.ts into the file');
+      expect(text.endsWith(`\n\n${leaseSchemaScript}`), 'copy the text of lease-schema.ts into the file').toBe(true);
       await server.query('CREATE DATABASE by_file');
       const address = ['--no-defaults', '-h', '127.0.0.1', '-P', `${server.port}`, '-u', 'app', 'by_file'];
       for (let times = 0; times < 2; times++) execFileSync('mariadb', address, { input: text });
       await withBackend({ database: 'by_file' }, async (backend) => {
-        assert.equal((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).ticket, 1n);
+        expect((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).sequence).toBe(1n);
         await backend.migrate();
-        assert.equal((await backend.list('job', signal)).length, 1);
+        expect((await backend.list('job', signal)).length).toBe(1);
       });
     });
   });
 
-  describe('errors say what to do', () => {
+  describe('errors report what to do', () => {
     const cases: readonly (readonly [string, BackendErrorCode, RegExp, BackendPlace])[] = [
       ['tables are missing', 'not-migrated', /backend\.migrate\(\)/, { database: 'mysql' }],
       ['rights are missing', 'misconfigured', /rights/, { database: 'again', as: 'stranger' }],
-      ['the user is unknown', 'misconfigured', /rights/, { database: 'again', as: 'nobody' }],
+      ['the user is unknown', 'misconfigured', /rights/, { database: 'again', as: 'unknown_user' }],
       ['the database is unknown', 'misconfigured', /does not exist/, { database: 'nowhere' }],
       ['no database is named', 'misconfigured', /names no database/, {}],
-      ['nothing answers there', 'unavailable', /ECONNREFUSED/, { database: 'again', port: 1 }],
+      ['no server answers', 'unavailable', /ECONNREFUSED/, { database: 'again', port: 1 }],
     ];
 
     for (const [what, code, words, place] of cases) {
       test(`when ${what}`, async () => {
         await server.query(`CREATE USER IF NOT EXISTS stranger@'%'; GRANT CREATE ON again.* TO stranger@'%'`);
         await withBackend(place, async (backend) => {
-          const key = { name: 'job', id: 'id', ticket: 1n };
+          const key = { name: 'job', id: 'id', sequence: 1n };
           for (const call of [
             () => backend.enter(claim('job'), { onlyIfHolds: false, signal }),
             () => backend.renew([{ ...key, ttlMs: 1_000 }], signal),
             () => backend.leave(key, signal),
           ]) {
-            await assert.rejects(call(), (error) => {
-              assert.ok(error instanceof BackendError, String(error));
-              assert.match(error.message, words);
-              return error.backendCode === code && error.cause !== undefined;
-            });
+            const error = await call().catch((cause: unknown) => cause);
+            expect(error).toBeInstanceOf(BackendError);
+            expect(error).toMatchObject({ backendCode: code, message: expect.stringMatching(words) });
+            expect(error).toHaveProperty('cause', expect.anything());
           }
         });
       });
     }
 
-    test('when the server only reads', async () => {
+    test('when the server is read-only', async () => {
       await server.query(`CREATE USER IF NOT EXISTS reader@'%'; GRANT ALL ON again.* TO reader@'%'`);
       await server.query('SET GLOBAL read_only = 1');
       try {
         await withBackend({ database: 'again', as: 'reader' }, async (backend) => {
           const entering = backend.enter(claim('job'), { onlyIfHolds: false, signal });
-          await assert.rejects(entering, { backendCode: 'unavailable', message: /primary/ });
+          await expect(entering).rejects.toMatchObject({
+            backendCode: 'unavailable',
+            message: expect.stringMatching(/primary/),
+          });
         });
       } finally {
         await server.query('SET GLOBAL read_only = 0');
       }
     });
 
-    test('when nothing is committed by itself: a renewal that was answered would be undone', async () => {
+    test('when autocommit is off: an answered renewal would be rolled back', async () => {
       const pool = mysql.createPool(server.options('again'));
       pool.pool.on('connection', (connection) => void connection.query('SET autocommit = 0'));
       const backend = mysqlBackend({ pool });
       for (const call of [
         () => backend.enter(claim('job'), { onlyIfHolds: false, signal }),
-        () => backend.renew([{ name: 'job', id: 'id', ticket: 1n, ttlMs: 1_000 }], signal),
+        () => backend.renew([{ name: 'job', id: 'id', sequence: 1n, ttlMs: 1_000 }], signal),
         () => backend.migrate(),
       ]) {
-        await assert.rejects(call(), { backendCode: 'misconfigured', message: /autocommit/ });
+        await expect(call()).rejects.toMatchObject({
+          backendCode: 'misconfigured',
+          message: expect.stringMatching(/autocommit/),
+        });
       }
       await pool.end();
     });
@@ -128,14 +132,14 @@ describe.skipIf(!hasMariadb())('mysqlBackend on MariaDB', () => {
     test('when the pool was ended', async () => {
       const pool = mysql.createPool(server.options('again'));
       await pool.end();
-      await assert.rejects(mysqlBackend({ pool }).list('job', signal), { backendCode: 'closed' });
+      await expect(mysqlBackend({ pool }).list('job', signal)).rejects.toMatchObject({ backendCode: 'closed' });
     });
 
-    test('when the options cannot be right', async () => {
+    test('when the options are invalid', async () => {
       const pool = mysql.createPool(server.options('again'));
       const callbacks = callbackMysql.createPool(server.options('again'));
       for (const options of [{ pool: undefined }, { pool: callbacks }, { pool, pollIntervalMs: -1 }]) {
-        assert.throws(() => mysqlBackend(options as unknown as { pool: mysql.Pool }), UsageError);
+        expect(() => mysqlBackend(options as unknown as { pool: mysql.Pool })).toThrow(UsageError);
       }
       await pool.end();
       await callbacks.promise().end();

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict';
 import { hasMariadb, MariadbServer } from '@tenure/test-support';
 import mysql from 'mysql2/promise';
 import type { Claim } from 'tenure';
 import { mysqlBackend } from 'tenure/mysql';
 import type { MysqlBackend } from 'tenure/mysql';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const signal = new AbortController().signal;
 const shortTtlMs = 200;
@@ -13,12 +12,12 @@ const claim = (name: string, ttlMs: number): Claim => {
   return { name, id: crypto.randomUUID(), holder: 'h', mode: 'exclusive', permits: 1, ttlMs, data: '' };
 };
 
-/** Two statements that meet at one row, held in the order that a race brings about once in a million calls. */
-describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () => {
+/** Two statements that conflict on one row, in an order that occurs once in a million calls. */
+describe.skipIf(!hasMariadb())('statements that conflict on a row of MariaDB', () => {
   let server: MariadbServer;
   let pool: mysql.Pool;
   let backend: MysqlBackend;
-  /** Another process, in the middle of its transaction. */
+  /** Another process, within its transaction. */
   let other: mysql.Connection;
 
   beforeAll(async () => {
@@ -38,17 +37,17 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
 
   const enter = async (name: string, ttlMs: number) => {
     const asked = claim(name, ttlMs);
-    const { ticket } = await backend.enter(asked, { onlyIfHolds: false, signal });
-    assert.ok(ticket !== undefined);
-    return { name, id: asked.id, ticket };
+    const { sequence } = await backend.enter(asked, { onlyIfHolds: false, signal });
+    if (sequence === undefined) throw new Error('the entry was refused');
+    return { name, id: asked.id, sequence };
   };
   const untilRows = async (text: string, count = 1): Promise<void> => {
     while (((await server.query(text)) as unknown[]).length < count) {
-      // InnoDB shows anew who waits only to one who has not looked for a tenth of a second.
+      // InnoDB refreshes its list of waiting transactions only for readers that paused for a tenth of a second.
       await new Promise((resolve) => setTimeout(resolve, 150));
     }
   };
-  /** Begins `call`, which meets the other's transaction, and ends that one once it waits. */
+  /** Starts `call`, which conflicts with the other transaction, and commits that one once the call waits. */
   const meet = async <T>(count: number, call: () => Promise<T>): Promise<T> => {
     const calling = call();
     await untilRows(`SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`, count);
@@ -56,7 +55,7 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
     return calling;
   };
 
-  test('a list and an entering that find expired what is just being renewed show it', async () => {
+  test('a list and an enter that meet an expired entry during its renewal still return it', async () => {
     for (const looks of [
       async (name: string) => backend.list(name, signal),
       async (name: string) => (await backend.enter(claim(name, 60_000), { onlyIfHolds: true, signal })).entries,
@@ -67,16 +66,13 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
       await other.query(`${renewal} WHERE name = '${key.name}'`);
       const expired = `SELECT 1 FROM leases.tenure_entries WHERE expires_at < UTC_TIMESTAMP(6)`;
       await untilRows(`${expired} AND name = '${key.name}'`);
-      const line = await meet(1, () => looks(key.name));
-      assert.deepEqual(
-        line.map(({ ticket }) => ticket),
-        [key.ticket],
-      );
-      assert.deepEqual(await backend.renew([{ ...key, ttlMs: 60_000 }], signal), [true]);
+      const queue = await meet(1, () => looks(key.name));
+      expect(queue.map(({ sequence }) => sequence)).toStrictEqual([key.sequence]);
+      expect(await backend.renew([{ ...key, ttlMs: 60_000 }], signal)).toEqual([true]);
     }
   });
 
-  test('a renewal, an update and a release that meet a removal are too late', async () => {
+  test('a renewal, an update and a release that conflict with a removal are too late', async () => {
     for (const late of [
       async (key: Awaited<ReturnType<typeof enter>>) => (await backend.renew([{ ...key, ttlMs: 60_000 }], signal))[0],
       async (key: Awaited<ReturnType<typeof enter>>) => backend.update(key, 'late', signal),
@@ -85,11 +81,11 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
       const key = await enter(crypto.randomUUID(), 60_000);
       await other.query('START TRANSACTION');
       await other.query(`DELETE FROM tenure_entries WHERE name = '${key.name}'`);
-      assert.equal(await meet(1, () => late(key)), false);
+      expect(await meet(1, () => late(key))).toBe(false);
     }
   });
 
-  test('of two that wait for the counter of a free line, one enters', async () => {
+  test('of two calls that wait for the counter of an empty queue, one enters', async () => {
     const name = crypto.randomUUID();
     await backend.leave(await enter(name, 60_000), signal);
     await other.query('START TRANSACTION');
@@ -97,11 +93,11 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
     const entered = await meet(2, () =>
       Promise.all([1, 2].map(() => backend.enter(claim(name, 60_000), { onlyIfHolds: true, signal }))),
     );
-    assert.equal(entered.filter(({ ticket }) => ticket !== undefined).length, 1);
-    assert.equal((await backend.list(name, signal)).length, 1);
+    expect(entered.filter(({ sequence }) => sequence !== undefined).length).toBe(1);
+    expect((await backend.list(name, signal)).length).toBe(1);
   });
 
-  test('who waits for the counter sees all that entered before', async () => {
+  test('a call that waits for the counter sees all earlier entries', async () => {
     const name = crypto.randomUUID();
     await enter(name, 60_000);
     await other.query('START TRANSACTION');
@@ -110,16 +106,13 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
     await other.query(`INSERT INTO tenure_entries (name, ticket, id, ${columns})
       SELECT name, ticket + 1, 'other', ${columns} FROM tenure_entries WHERE name = '${name}'`);
     const { entries } = await meet(1, () => backend.enter(claim(name, 60_000), { onlyIfHolds: false, signal }));
-    assert.deepEqual(
-      entries.map(({ ticket }) => ticket),
-      [1n, 2n, 3n],
-    );
+    expect(entries.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n]);
   });
 
-  test('a deadlock is no failure', async () => {
+  test('a deadlock is retried', async () => {
     const [one, two] = [await enter('deadlock/one', 60_000), await enter('deadlock/two', 60_000)];
     await other.query('START TRANSACTION');
-    // The transaction that changed more is kept, so the backend's is the one that is rolled back.
+    // InnoDB rolls back the transaction with fewer changes, which is the backend's.
     const change = 'UPDATE tenure_entries SET updates = updates + 1 WHERE name';
     await other.query(`${change} = 'deadlock/two'`);
     for (let more = 0; more < 20; more++) await other.query(`INSERT INTO tenure_lines VALUES ('more ${more}', 1)`);
@@ -130,6 +123,6 @@ describe.skipIf(!hasMariadb())('statements that meet at a row of MariaDB', () =>
     await untilRows(`SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`);
     await other.query(`${change} = 'deadlock/one'`);
     await other.query('COMMIT');
-    assert.deepEqual(await renewing, [true, true]);
+    expect(await renewing).toEqual([true, true]);
   });
 });

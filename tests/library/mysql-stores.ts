@@ -5,7 +5,7 @@ import type { ConformanceStore } from 'tenure/testing';
 
 let databases = 0;
 
-/** A database of its own behind a network of its own; every backend has a pool, as every process has. */
+/** A separate database behind its own proxy; every backend has a pool, as every process has. */
 export async function makeMysqlStore(
   server: MariadbServer,
   sessionSettings: readonly string[] = [],

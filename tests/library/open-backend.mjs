@@ -1,4 +1,7 @@
-/** The backend of a specification that one process gives another, with what ends it and its connections. */
+/**
+ * Opens the backend of a specification from another process, and returns it with a function that closes it and its
+ * connections.
+ */
 export async function openBackend(spec, ttlMs) {
   switch (spec.kind) {
     case 'memory': {
@@ -21,7 +24,7 @@ export async function openBackend(spec, ttlMs) {
         allowExitOnIdle: spec.allowExitOnIdle ?? false,
         ...timeouts,
       });
-      // A pool whose connection breaks tells so by an event, which must not end the process.
+      // A pool reports a broken connection by an event, which must not end the process.
       pool.on('error', () => undefined);
       const connect = () => new pg.Client({ connectionString: spec.address, ...timeouts });
       const backend = postgresBackend({

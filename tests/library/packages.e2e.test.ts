@@ -1,5 +1,4 @@
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
-import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const packed = ['protocol', 'core', 'codec', 'grpc-client', 'server', 'cli', 'client'];
@@ -31,7 +30,7 @@ requireGuarded(fenceClause(hold).where.length, hold);
 export { isLost, backendConformance, dynamodbBackend };
 `;
 
-/** With the drivers that a program brings, and so with the types of Node. */
+/** With the drivers of a program, and so with the types of Node. */
 const etcdProgram = `
 import { createLeaseManager } from 'tenure';
 import { compare, EtcdClient, etcdBackend, operation } from 'tenure/etcd';
@@ -47,7 +46,7 @@ let project: string;
 
 function run(command: string, args: readonly string[], cwd: string): void {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
-  assert.equal(status, 0, `${command} ${args.join(' ')}:\n${stdout}${stderr}`);
+  expect(status, `${command} ${args.join(' ')}:\n${stdout}${stderr}`).toBe(0);
 }
 
 beforeAll(() => {
@@ -60,7 +59,7 @@ beforeAll(() => {
 }, timeoutMs);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Into the one project of these tests, each of which finds there what those before it have installed. */
+/** Installs into the project that these tests share, so each test finds the packages of the tests before it. */
 function install(packages: readonly string[]): void {
   run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages], project);
 }
@@ -92,12 +91,12 @@ async function bundledBytes(program: string): Promise<number> {
 }
 
 describe('the packed packages', { timeout: timeoutMs }, () => {
-  test('compile for a program without types of its own, and bring no driver that was not asked for', () => {
+  test('compile for a program without other types, and install no driver', () => {
     const library = tarballs.filter((path) => !/tenure-(server|core|codec|cli)-\d/.test(path));
     install([...library, `${oldTypeScript}@npm:typescript@5.9`]);
     typeCheck(bareProgram, []);
     const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'));
-    assert.deepEqual(installed, ['@bufbuild', '@tenure', 'tenure', oldTypeScript]);
+    expect(installed).toStrictEqual(['@bufbuild', '@tenure', 'tenure', oldTypeScript]);
   });
 
   test('compile beside the driver of etcd', () => {
@@ -105,31 +104,31 @@ describe('the packed packages', { timeout: timeoutMs }, () => {
     typeCheck(etcdProgram, ['node']);
   });
 
-  test('have manifests that publint finds nothing wrong with', async () => {
+  test('have manifests without findings of publint', async () => {
     for (const path of tarballs) {
       const { buffer: tarball } = Uint8Array.from(readFileSync(path));
       const { messages } = await publint({ pack: { tarball }, strict: true });
-      assert.deepEqual(messages, [], path);
+      expect(messages, path).toEqual([]);
     }
   });
 
-  test('have types that resolve as the code does', async () => {
+  test('have types that resolve like the code', async () => {
     for (const path of tarballs) {
       const result = await checkPackage(createPackageFromTarballData(readFileSync(path)));
-      assert.ok(result.types !== false, `${path} has no types`);
+      if (result.types === false) throw new Error(`${path} has no types`);
       // These are packages for ESM alone: Node 20.19 and newer also takes them by require().
       const found = result.problems.filter((problem) => {
         const isOlder = 'resolutionKind' in problem && ['node10', 'node16-cjs'].includes(problem.resolutionKind);
         return !isOlder;
       });
-      assert.deepEqual(found, [], path);
+      expect(found, path).toEqual([]);
     }
   });
 
   test('the memory backend is less than 15 kB in a bundle, with the manager less than 42 kB', async () => {
-    assert.ok((await bundledBytes("export * from 'tenure/memory';")) < 15_000);
+    expect(await bundledBytes("export * from 'tenure/memory';")).toBeLessThan(15_000);
     const both = "export { createLeaseManager } from 'tenure'; export { memoryBackend } from 'tenure/memory';";
-    assert.ok((await bundledBytes(both)) < 42_000);
+    expect(await bundledBytes(both)).toBeLessThan(42_000);
   });
 
   test('errors of one installed copy are recognised by another', async () => {
@@ -139,8 +138,10 @@ describe('the packed packages', { timeout: timeoutMs }, () => {
       LeaseLostError: new (name: string, reason: string) => Error;
       TenureError: new () => Error;
     }[];
-    assert.ok(one !== undefined && two !== undefined && one.LeaseLostError !== two.LeaseLostError);
+    if (one === undefined || two === undefined) throw new Error('two copies are needed');
+    expect(one.LeaseLostError).not.toBe(two.LeaseLostError);
     const lost = new one.LeaseLostError('a', 'expired');
-    assert.ok(lost instanceof two.LeaseLostError && lost instanceof two.TenureError);
+    expect(lost).toBeInstanceOf(two.LeaseLostError);
+    expect(lost).toBeInstanceOf(two.TenureError);
   });
 });

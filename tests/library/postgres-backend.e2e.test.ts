@@ -1,17 +1,16 @@
-import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { hasPostgres, type PostgresCluster } from '@tenure/test-support';
 import { Client, Pool } from 'pg';
-import { BackendError, UsageError } from 'tenure';
+import { BackendError } from 'tenure';
 import type { BackendErrorCode, Claim } from 'tenure';
 import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend, PostgresBackendOptions } from 'tenure/postgres';
 import { backendConformance } from 'tenure/testing';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
-import { lineSchemaSql, migrationLockSql } from '../../packages/client/src/postgres/line-schema.ts';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { leaseSchemaSql, migrationLockSql } from '../../packages/client/src/postgres/lease-schema.ts';
 import { makePool, PostgresStores } from './postgres-stores.ts';
 
 const signal = new AbortController().signal;
@@ -44,7 +43,7 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
   });
 
   describe('migrate', () => {
-    test('can be called by many processes at once, again, and by those who may create nothing', async () => {
+    test('can be called by many processes at once, repeatedly, and by users that may create nothing', async () => {
       const pools = Array.from({ length: 8 }, () => makePool(server.url()));
       const schema = 'at_once';
       for (let round = 0; round < 3; round++) {
@@ -57,8 +56,8 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
       const worker = makePool(stores.url(server.port, 'worker'));
       const backend = postgresBackend({ pool: worker, schema });
       await backend.migrate();
-      const { ticket } = await backend.enter(claim('job'), { onlyIfHolds: true, signal });
-      assert.equal(ticket, 1n);
+      const { sequence } = await backend.enter(claim('job'), { onlyIfHolds: true, signal });
+      expect(sequence).toBe(1n);
       await Promise.all([...pools, worker].map((pool) => pool.end()));
     });
 
@@ -66,18 +65,18 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
       const text = readFileSync(new URL('../../packages/client/sql/postgres/0001-leases.sql', import.meta.url), 'utf8');
       for (let times = 0; times < 2; times++) await server.query(text);
       await withBackend({}, async (backend) => {
-        assert.equal((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).ticket, 1n);
+        expect((await backend.enter(claim('job'), { onlyIfHolds: true, signal })).sequence).toBe(1n);
         await backend.migrate();
-        assert.equal((await backend.list('job', signal)).length, 1);
+        expect((await backend.list('job', signal)).length).toBe(1);
       });
-      assert.ok(
-        text.endsWith(`\n\n${migrationLockSql}\n\n${lineSchemaSql}\nCOMMIT;\n`),
-        'copy the text of line-schema.ts into the file',
-      );
+      expect(
+        text.endsWith(`\n\n${migrationLockSql}\n\n${leaseSchemaSql}\nCOMMIT;\n`),
+        'copy the text of lease-schema.ts into the file',
+      ).toBe(true);
     });
   });
 
-  test('a transaction that the database rolls back in favour of others is done again', async () => {
+  test('a transaction that the database rolls back in favour of others is retried', async () => {
     const options = '-c default_transaction_isolation=serializable';
     await withBackend({ schema: 'again', poolOptions: options }, async (backend) => {
       const first = await backend.enter(claim('job'), { onlyIfHolds: false, signal });
@@ -88,21 +87,21 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
       const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tenure_enter%'`;
       while ((await server.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
       await other.query('COMMIT');
-      assert.equal((await entering).ticket, (first.ticket ?? 0n) + 6n);
+      expect((await entering).sequence).toBe((first.sequence ?? 0n) + 6n);
       await other.end();
     });
   });
 
-  test('a watch that is left open keeps no process alive', async () => {
+  test('an open watch does not keep the process alive', async () => {
     const program = fileURLToPath(new URL('postgres-listener.mjs', import.meta.url));
-    // It hints once when it stands, and then nothing is left to do.
+    // The watch hints once when it is established, and then the process has no work left.
     const { stdout } = await promisify(execFile)(process.execPath, [program, server.url(), 'again'], {
       timeout: processDeadlineMs,
     });
-    assert.equal(stdout, 'hinted\n');
+    expect(stdout).toBe('hinted\n');
   });
 
-  test('what pg makes of numbers does not matter', async () => {
+  test('type parsers of pg do not matter', async () => {
     const pool = new Pool({
       connectionString: server.url(),
       types: { getTypeParser: (oid: number) => (oid === textOid ? String : Boolean) },
@@ -110,17 +109,17 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
     const backend = postgresBackend({ pool, schema: 'again' });
     const { entries } = await backend.enter(claim('numbers'), { onlyIfHolds: false, signal }).finally(() => pool.end());
     const [entry] = entries;
-    assert.equal(typeof entry?.ticket, 'bigint');
-    assert.equal(entry?.ttlMs, 60_000);
+    expect(typeof entry?.sequence).toBe('bigint');
+    expect(entry?.ttlMs).toBe(60_000);
   });
 
-  describe('errors say what to do', () => {
+  describe('errors report what to do', () => {
     const cases: readonly (readonly [string, BackendErrorCode, RegExp, () => Parameters<typeof withBackend>[0]])[] = [
       ['tables are missing', 'not-migrated', /backend\.migrate\(\)/, () => ({ schema: 'nowhere' })],
       ['rights are missing', 'misconfigured', /grant the user/, () => ({ schema: 'again', as: 'stranger' })],
-      ['the user is unknown', 'misconfigured', /user and a password/, () => ({ as: 'nobody' })],
-      ['the server only reads', 'unavailable', /primary/, () => ({ poolOptions: readOnly })],
-      ['nothing answers there', 'unavailable', /ECONNREFUSED/, () => ({ port: 1 })],
+      ['the user is unknown', 'misconfigured', /user and a password/, () => ({ as: 'unknown_user' })],
+      ['the server is read-only', 'unavailable', /primary/, () => ({ poolOptions: readOnly })],
+      ['no server answers', 'unavailable', /ECONNREFUSED/, () => ({ port: 1 })],
     ];
     const readOnly = '-c default_transaction_read_only=on';
 
@@ -129,17 +128,16 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
         await server.query('DROP ROLE IF EXISTS stranger');
         await server.query('CREATE ROLE stranger LOGIN');
         await withBackend(options(), async (backend) => {
-          const key = { name: 'job', id: 'id', ticket: 1n };
+          const key = { name: 'job', id: 'id', sequence: 1n };
           for (const call of [
             () => backend.enter(claim('job'), { onlyIfHolds: false, signal }),
             () => backend.renew([{ ...key, ttlMs: 1_000 }], signal),
             () => backend.leave(key, signal),
           ]) {
-            await assert.rejects(call(), (error) => {
-              assert.ok(error instanceof BackendError, String(error));
-              assert.match(error.message, words);
-              return error.backendCode === code && error.cause !== undefined;
-            });
+            const error = await call().catch((cause: unknown) => cause);
+            expect(error).toBeInstanceOf(BackendError);
+            expect(error).toMatchObject({ backendCode: code, message: expect.stringMatching(words) });
+            expect(error).toHaveProperty('cause', expect.anything());
           }
         });
       });
@@ -148,21 +146,20 @@ describe.skipIf(!hasPostgres())('postgresBackend', () => {
     test('when the pool was ended', async () => {
       const pool = makePool(server.url());
       await pool.end();
-      await assert.rejects(postgresBackend({ pool }).list('job', signal), { backendCode: 'closed' });
+      await expect(postgresBackend({ pool }).list('job', signal)).rejects.toMatchObject({ backendCode: 'closed' });
     });
 
-    test('when the options cannot be right', () => {
+    test('when the options are invalid', () => {
       const pool = makePool(server.url());
       for (const [options, words] of [
         [{ pool: undefined }, /Pool of pg/],
         [{ pool: new Client(server.url()) }, /Pool of pg/],
-        [{ pool, listen: new Client(server.url()) }, /listen makes a client/],
+        [{ pool, listen: new Client(server.url()) }, /listen must be a function/],
         [{ pool, pollIntervalMs: 0 }, /pollIntervalMs/],
         [{ pool, schema: '' }, /schema/],
       ] as const) {
-        assert.throws(
-          () => postgresBackend(options as unknown as PostgresBackendOptions),
-          (error) => error instanceof UsageError && words.test(error.message),
+        expect(() => postgresBackend(options as unknown as PostgresBackendOptions)).toThrow(
+          expect.objectContaining({ name: 'UsageError', message: expect.stringMatching(words) }),
         );
       }
     });

@@ -1,4 +1,4 @@
-// Waits for one hint of tenure/postgres, prints it, closes nothing and has nothing else to do: it should end by itself.
+// Waits for one hint of tenure/postgres, prints it and closes nothing: the process should end by itself.
 import { Client, Pool } from 'pg';
 import { postgresBackend } from 'tenure/postgres';
 
@@ -6,7 +6,7 @@ const [connectionString, schema] = process.argv.slice(2);
 const pool = new Pool({ connectionString, allowExitOnIdle: true });
 const backend = postgresBackend({ pool, schema, listen: () => new Client({ connectionString }) });
 const { signal } = new AbortController();
-const key = { name: 'lease/listener', id: `${process.pid}`, ticket: 0n };
+const key = { name: 'lease/listener', id: `${process.pid}`, sequence: 0n };
 
 // Until the hint comes the test itself keeps the process running; the watch does not.
 const stay = setInterval(() => backend.leave(key, signal), 1_000);

@@ -4,14 +4,14 @@ import { postgresBackend } from 'tenure/postgres';
 import type { PostgresBackend } from 'tenure/postgres';
 import type { ConformanceStore } from 'tenure/testing';
 
-/** What each store has: three backends with a pool each, two stores, and what the tests open besides. */
+/** The connections of the tests: three backends with a pool each, in two stores, and those of the tests themselves. */
 const maxConnections = 80;
 
 export interface PostgresStoreOptions {
-  /** Of every session, as libpq takes them. */
+  /** The options of every session, in the syntax of libpq. */
   readonly poolOptions?: string;
   readonly listens?: boolean;
-  /** Of what stands before the server, which is itself when it is left out. */
+  /** The port of a proxy before the server; by default that of the server. */
   readonly port?: number;
 }
 
@@ -34,7 +34,7 @@ export class PostgresStores {
     return url.href;
   }
 
-  /** Tables of their own behind a network of their own; every backend has a pool, as every process has. */
+  /** Separate tables behind their own proxy; every backend has a pool, as every process has. */
   async make({ poolOptions = '', listens = false, port = this.cluster.port }: PostgresStoreOptions = {}) {
     const proxy = await CuttingProxy.before(port);
     const url = this.url(proxy.port);

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,10 +12,10 @@ import type { EtcdErrorCode } from 'tenure/etcd';
 import { mysqlBackend } from 'tenure/mysql';
 import { postgresBackend } from 'tenure/postgres';
 import { sqliteBackend } from 'tenure/sqlite';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { etcdServerKinds } from './etcd-servers.ts';
 
-/** All others say for certain that nothing was done. */
+/** All other codes mean for certain that nothing was executed. */
 const unsure: readonly EtcdErrorCode[] = ['ambiguous', 'unreachable'];
 
 async function codeOf(call: Promise<unknown>): Promise<EtcdErrorCode | undefined> {
@@ -24,7 +23,7 @@ async function codeOf(call: Promise<unknown>): Promise<EtcdErrorCode | undefined
     await call;
     return undefined;
   } catch (error) {
-    assert.ok(error instanceof EtcdError, String(error));
+    if (!(error instanceof EtcdError)) throw error;
     return error.etcdCode;
   }
 }
@@ -33,10 +32,10 @@ describe.skipIf(!hasEtcd())('etcd at its quota', () => {
   const value = 'x'.repeat(16 * 1024);
   const burst = 50;
   const burstsMax = 40;
-  /** It is a matter of milliseconds whether etcd does what it then refuses: mostly it does within two of them. */
-  const serversMax = 3;
+  /** It depends on milliseconds whether etcd executes a put that it then refuses: five servers of six did. */
+  const serversMax = 10;
 
-  /** How many calls that failed had their effect. */
+  /** The number of failed calls that had an effect. */
   async function checkWhileFilling(): Promise<number> {
     const server = await EtcdProcess.start('--quota-backend-bytes', `${1024 * 1024}`);
     await using client = new EtcdClient({ endpoints: server.endpoint });
@@ -64,25 +63,27 @@ describe.skipIf(!hasEtcd())('etcd at its quota', () => {
             failed++;
             if (!(await isDone())) continue;
             done++;
-            assert.ok(unsure.includes(code), `${code}, and yet it was done`);
+            expect(unsure, `${code}, but it was executed`).toContain(code);
           }
         });
         await Promise.all(calls);
       }
-      assert.ok(failed > 0, 'the quota was never met');
+      expect(failed, 'the quota was never met').toBeGreaterThan(0);
       return done;
     } finally {
       await server.dispose();
     }
   }
 
-  test('no error says that nothing was done when it was', async () => {
-    for (let servers = 0; servers < serversMax && (await checkWhileFilling()) === 0; servers++);
+  test('no error of an executed call claims that it was refused', async () => {
+    let done = 0;
+    for (let servers = 0; servers < serversMax && done === 0; servers++) done = await checkWhileFilling();
+    expect(done, 'no failed call had an effect, so no error was tested').toBeGreaterThan(0);
   });
 });
 
-describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('what $name refuses', (kind) => {
-  test('was not done, where the error says so', async () => {
+describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('a refusal of $name', (kind) => {
+  test('has no effect if the error says so', async () => {
     const server = await kind.start();
     await using client = new EtcdClient({ endpoints: server.endpoint });
     try {
@@ -114,48 +115,39 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('what $name re
         [lease.grant({ ttlMs: 90_000, id: 7n }), 'invalid'],
       ];
       const codes = await Promise.all(refused.map(([call]) => codeOf(call)));
-      assert.deepEqual(
-        codes,
-        refused.map(([, code]) => code),
-      );
+      expect(codes).toStrictEqual(refused.map(([, code]) => code));
       const { kvs, revision } = await kv.get({ prefix: '' });
-      assert.deepEqual([kvs.map(({ key }) => key), revision], [['before'], before.revision]);
-      assert.equal((await lease.timeToLive(7n))?.grantedMs, 60_000);
+      expect([kvs.map(({ key }) => key), revision]).toStrictEqual([['before'], before.revision]);
+      expect((await lease.timeToLive(7n))?.grantedMs).toBe(60_000);
     } finally {
       await server.dispose();
     }
   });
 });
 
-describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))(
-  'a line in $name with a key of somebody else',
-  (kind) => {
-    test('is refused to who would enter it, and nothing is left in it', async () => {
-      const server = await kind.start();
-      await using client = new EtcdClient({ endpoints: server.endpoint });
-      try {
-        await client.kv.put('tenure/lease/job/foreign', 'hello');
-        const backend = etcdBackend({ client });
-        const entering = backend.enter({ ...claim, name: 'lease/job' }, { onlyIfHolds: false, signal });
-        await assert.rejects(entering, { backendCode: 'misconfigured' });
-        const { kvs } = await client.kv.get({ prefix: 'tenure/' });
-        assert.deepEqual(
-          kvs.map(({ key }) => key),
-          ['tenure/lease/job/foreign'],
-        );
-      } finally {
-        await server.dispose();
-      }
-    });
-  },
-);
+describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('a queue in $name with a foreign key', (kind) => {
+  test('refuses new entries, and no entry is left in it', async () => {
+    const server = await kind.start();
+    await using client = new EtcdClient({ endpoints: server.endpoint });
+    try {
+      await client.kv.put('tenure/lease/job/foreign', 'hello');
+      const backend = etcdBackend({ client });
+      const entering = backend.enter({ ...claim, name: 'lease/job' }, { onlyIfHolds: false, signal });
+      await expect(entering).rejects.toMatchObject({ backendCode: 'misconfigured' });
+      const { kvs } = await client.kv.get({ prefix: 'tenure/' });
+      expect(kvs.map(({ key }) => key)).toEqual(['tenure/lease/job/foreign']);
+    } finally {
+      await server.dispose();
+    }
+  });
+});
 
 const { signal } = new AbortController();
 const claim: Claim = { name: 'n', id: 'i', holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '' };
-/** Random, so that nothing packs it. */
+/** Random, so that it can't be compressed. */
 const longName = Array.from({ length: 2_000 }, () => Math.random().toString(36).slice(2)).join('');
 
-/** Whatever a program that goes around the manager may get wrong. */
+/** Mistakes of a program that calls a backend without the manager. */
 const wrongClaims: readonly (readonly [string, Partial<Claim>])[] = [
   ['a mode that does not exist', { mode: 'bogus' as Claim['mode'] }],
   ['a name that is too long', { name: longName }],
@@ -166,7 +158,7 @@ const wrongClaims: readonly (readonly [string, Partial<Claim>])[] = [
   ['too much data', { data: 'x'.repeat(9_000_000) }],
 ];
 
-/** `rows` shows all that the backend keeps. What is not refused is taken, or nobody knows. */
+/** `rows` returns all stored rows. A claim that is not refused is accepted, or its outcome is unknown. */
 async function refuse(backend: LeaseBackend, rows: () => Promise<unknown>): Promise<void> {
   await backend.enter({ ...claim, name: 'before', id: 'before' }, { onlyIfHolds: false, signal });
   const codes: Record<string, string> = {};
@@ -174,19 +166,22 @@ async function refuse(backend: LeaseBackend, rows: () => Promise<unknown>): Prom
     const before = await rows();
     try {
       await backend.enter({ ...claim, ...wrong }, { onlyIfHolds: false, signal });
-      await backend.leave({ ...claim, ...wrong, ticket: 0n }, signal);
+      await backend.leave({ ...claim, ...wrong, sequence: 0n }, signal);
       codes[what] = 'taken';
     } catch (error) {
-      assert.ok(error instanceof BackendError, String(error));
+      if (!(error instanceof BackendError)) throw error;
       codes[what] = error.backendCode;
       if (error.backendCode === 'unavailable') continue;
-      assert.deepEqual(await rows(), before, `${what}: ${error.message}`);
+      expect(await rows(), `${what}: ${error.message}`).toStrictEqual(before);
     }
   }
-  assert.ok(Object.values(codes).filter((code) => code === 'refused').length >= 2, JSON.stringify(codes));
+  expect(
+    Object.values(codes).filter((code) => code === 'refused').length,
+    JSON.stringify(codes),
+  ).toBeGreaterThanOrEqual(2);
 }
 
-test.skipIf(!hasPostgres())('what PostgreSQL refuses was not done', async () => {
+test.skipIf(!hasPostgres())('a claim that PostgreSQL refuses is not stored', async () => {
   const database = await PostgresDatabase.create();
   const pool = new pg.Pool({ connectionString: database.url() });
   try {
@@ -200,7 +195,7 @@ test.skipIf(!hasPostgres())('what PostgreSQL refuses was not done', async () => 
   }
 });
 
-test.skipIf(!hasMariadb())('what MariaDB refuses was not done', async () => {
+test.skipIf(!hasMariadb())('a claim that MariaDB refuses is not stored', async () => {
   const server = await MariadbServer.start();
   await server.query('CREATE DATABASE refusals');
   const pool = mysql.createPool(server.options('refusals'));
@@ -215,7 +210,7 @@ test.skipIf(!hasMariadb())('what MariaDB refuses was not done', async () => {
   }
 });
 
-test('what SQLite refuses was not done', async () => {
+test('a claim that SQLite refuses is not stored', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-refusals-'));
   const database = new Database(join(folder, 'leases.db'));
   try {

@@ -1,5 +1,5 @@
-// A process that acquires a lease and then looks at its hold when it is told to, or is kept from running for a while
-// first. What it reports is what its first look said, taken before anything else could run.
+// A process that acquires a lease and checks its hold on command, or after a pause. It reports the result of its first
+// check, before any other code could run.
 import { createLeaseManager } from 'tenure';
 import { openBackend } from './open-backend.mjs';
 
@@ -23,7 +23,7 @@ process.on('message', async ({ what, blockMs = 0 }) => {
     process.disconnect();
     return;
   }
-  // Nothing of this process runs meanwhile: no timer, no answer of the store, as when a machine is suspended.
+  // The process is blocked meanwhile: no timer and no answer of the store, as on a suspended machine.
   if (blockMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMs);
   look();
 });

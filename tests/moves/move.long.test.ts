@@ -10,12 +10,12 @@ import { ServeSandbox } from '../serve-sandbox.ts';
 import { abandonedLease, checkMembers, contentOf, fill, keptLease } from './moved-content.ts';
 
 const abandonedTtlMs = 8_000;
-/** A third of it is time enough to save a snapshot in, also on a machine that is busy. */
+/** A third of it is long enough to save a snapshot, also on a busy machine. */
 const heldTtlMs = 9_000;
 /** Events of the content from revision 5 on. */
 const eventCount = 8;
 
-describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () => {
+describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('moving a log', () => {
   const sandbox = new ServeSandbox();
   let database: PostgresCluster;
   let etcd: EtcdProcess;
@@ -45,12 +45,12 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
     expect(restored).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/as cluster [0-9a-f]+\n/) });
   }
 
-  /** Ends the servers one by one; one at a time hands the lead on. */
+  /** Stops the servers one by one, so that leadership is transferred. */
   async function stop(cluster: Cluster): Promise<void> {
     for (const member of cluster.members) await member.stop();
   }
 
-  test('from a folder to PostgreSQL, to etcd and to a folder again, and nothing is lost on the way', async () => {
+  test('from a folder to PostgreSQL, to etcd and back to a folder loses nothing', async () => {
     const [first, last] = [sandbox.newFolder(), sandbox.newFolder()];
     const places = [
       { names: ['alone'], serve: ['file', '--data-dir', first], place: ['--data-dir', first] },
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
     }
     expect(new Set(clusterIds).size).toBe(places.length);
 
-    await eventually('the abandoned lease goes', async () =>
+    await eventually('the abandoned lease expires', async () =>
       (await member.get('abandoned')) === undefined ? true : undefined,
     );
     expect(performance.now() - sentMs).toBeGreaterThan(abandonedTtlMs);
@@ -101,7 +101,7 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
     watch.close();
   });
 
-  test('not onto a log that is there, and not from one that servers use', async () => {
+  test('onto an existing log, or from a log in use, is refused', async () => {
     const url = database.url();
     const schema = ['--engine-schema', 'used'];
     const place = ['--engine', url, ...schema];
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
     expect(await member.get('a')).toBe('1');
   });
 
-  test('from nowhere is refused, and nothing is made there', async () => {
+  test('from a missing log is refused, and creates nothing', async () => {
     const file = join(sandbox.root, 'nothing.snapshot');
     const save = (...place: string[]): Promise<object> => runCommand(['snapshot', 'save', file, ...place]);
     const refused = (text: string): object => ({ code: 1, out: '', err: expect.stringContaining(text) });
@@ -146,14 +146,14 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
     expect(await runCommand(wrong)).toMatchObject({ code: 2, err: expect.stringContaining('postgres://user@host') });
   });
 
-  test('while a server runs: what is renewed later counts, so every lease has its whole TTL again', async () => {
+  test('while a server runs gives every lease its whole TTL again, since later renewals count', async () => {
     const folder = sandbox.newFolder();
     const cluster = await start(['alone'], 'file', '--data-dir', folder);
     const member = cluster.members[0] as ClusterMember;
     await member.lease.leaseGrant({ ID: keptLease, TTLMs: BigInt(heldTtlMs) });
     await member.kv.put({ key: Buffer.from('held'), lease: keptLease });
-    // Unrenewed for two thirds of its TTL, it has a date in the log, and in the snapshot.
-    await eventually('the lease has hardly a third left', async () => {
+    // After two thirds of its TTL without a renewal, its deadline is checkpointed in the log and in the snapshot.
+    await eventually('the lease has at most a third left', async () => {
       const { TTLMs } = await member.lease.leaseTimeToLive({ ID: keptLease });
       return TTLMs < heldTtlMs / 3 ? true : undefined;
     });
@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres() || !hasEtcd()).concurrent('a log is moved', () =>
 
     const place = ['--engine', database.url(), '--engine-schema', 'running'];
     expect((await runCommand(['snapshot', 'restore', file, ...place])).code).toBe(0);
-    // Later than the renewal, and earlier than the claim from which the TTL runs.
+    // After the renewal, and before the claim from which the TTL runs.
     const restoredMs = performance.now();
     const moved = await start(['s1'], database.url(), '--engine-schema', 'running');
     const holder = moved.members[0] as ClusterMember;

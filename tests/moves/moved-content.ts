@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { WatchStream } from '../../conformance/client/watch-stream.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
 
-/** Leases that are granted in every moved cluster; ids as clients choose them. */
+/** Leases that are granted in every moved cluster, with ids as clients choose them. */
 export const keptLease = 0x77n;
 export const abandonedLease = 0x88n;
 
@@ -11,12 +11,12 @@ export interface MovedContent {
   readonly revision: number;
   readonly hash: number;
   readonly compactRevision: bigint;
-  /** Those of the revisions that were not compacted, from a watch; not those of the abandoned lease. */
+  /** The events of the revisions that were not compacted, from a watch, without those of the abandoned lease. */
   readonly events: readonly string[];
   readonly leases: readonly string[];
 }
 
-/** Keys, a history, a compaction, a lease with two keys; returns the revision behind it. */
+/** Keys, a history, a compaction, a lease with two keys; returns the last revision. */
 export async function fill(member: ClusterMember): Promise<number> {
   const { kv, lease } = member;
   const key = (name: string): Buffer => Buffer.from(name);
@@ -35,7 +35,7 @@ export async function fill(member: ClusterMember): Promise<number> {
 }
 
 export async function contentOf(member: ClusterMember, revision: number, eventCount: number): Promise<MovedContent> {
-  // Linearizable: what is asked next is asked of a server that has applied all of it.
+  // Linearizable: from here on the server has applied everything.
   await member.get('last');
   const { hash, compactRevision } = await member.maintenance.hashKV({ revision: BigInt(revision) });
   const watch = new WatchStream(member.client);
@@ -51,7 +51,7 @@ export async function contentOf(member: ClusterMember, revision: number, eventCo
   return { revision, hash, compactRevision, events, leases: [`${ID} ${grantedTTLMs} ${label} ${names}`] };
 }
 
-/** Who takes part now: their names, none of them of a former cluster. */
+/** The names of the current members, none of them of a former cluster. */
 export async function checkMembers(member: ClusterMember, names: readonly string[]): Promise<bigint> {
   const { header, members } = await member.cluster.memberList({});
   expect(members.map(({ name }) => name).sort()).toEqual(names);

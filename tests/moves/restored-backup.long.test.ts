@@ -13,11 +13,14 @@ const longerLog = { commit: 400, ci: 400, soak: 1_000 }[inject('effort')];
 interface Backup {
   readonly engine: string;
   save(): Promise<void>;
-  /** Puts the older content in the place of what is there. */
+  /** Replaces the current content with the older one. */
   restore(): Promise<void>;
 }
 
-/** What the guide says of a backup by the database's own tools that is older than what the servers have applied. */
+/**
+ * The procedure of the guide for a backup by the database's own tools that is older than the applied state of the
+ * servers.
+ */
 async function checkOlderBackup({ engine, save, restore }: Backup): Promise<void> {
   const cluster = await Cluster.start(['a', 'b', 'c'].map((name) => ({ name, engine })));
   try {
@@ -38,18 +41,18 @@ async function checkOlderBackup({ engine, save, restore }: Backup): Promise<void
     expect([await fresh.get('before'), await fresh.get('after')]).toEqual(['1', undefined]);
     expect((await fresh.cluster.memberList({})).header?.clusterId).toBe(header?.clusterId);
     await fresh.put('after', 'the restore');
-    expect(await refusedStart({ engine, flags: ['--cluster-id', '1'] })).toContain('is that of the cluster');
+    expect(await refusedStart({ engine, flags: ['--cluster-id', '1'] })).toContain('belongs to the cluster');
   } finally {
     await cluster.stop();
   }
 }
 
-describe.concurrent('an older backup is restored under servers that run: they stop, and new ones begin with it', () => {
+describe.concurrent('running servers stop when an older backup is restored, and new servers start from it', () => {
   let folder: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tenure-backup-'));
-    // PostgreSQL's programs may run as another user, since they refuse to be root.
+    // PostgreSQL's programs may run as another user, since they refuse to run as root.
     await chmod(folder, 0o777);
   });
 
@@ -74,7 +77,7 @@ describe.concurrent('an older backup is restored under servers that run: they st
     }
   });
 
-  test.skipIf(!hasPostgres())('with a snapshot of Tenure, which is that of another cluster', async () => {
+  test.skipIf(!hasPostgres())('with a snapshot of Tenure, which makes another cluster', async () => {
     const database = await PostgresCluster.create();
     const schema = ['--engine-schema', 'replaced'];
     const file = join(folder, 'another.snapshot');
@@ -86,7 +89,7 @@ describe.concurrent('an older backup is restored under servers that run: they st
     };
     try {
       const another = await start('one', 'file', '--data-dir', join(folder, 'another'));
-      // Its log is longer than that of the servers will be, so that these find theirs trimmed away.
+      // Its log is longer than that of the servers will be, so that these find theirs trimmed.
       for (let round = 1; round <= longerLog; round += 1) await another.put('key', `${round}`);
       await another.stop();
       expect((await runCommand(['snapshot', 'save', file, '--data-dir', join(folder, 'another')])).code).toBe(0);
@@ -94,7 +97,7 @@ describe.concurrent('an older backup is restored under servers that run: they st
       await running.put('key', 'of the former cluster');
       const restore = ['snapshot', 'restore', file, '--engine', database.url(), '--engine-schema', 'aside'];
       expect(await runCommand(restore)).toMatchObject({ code: 0 });
-      // At once: a server that saw an empty log would stop for that.
+      // In one step: a server that saw an empty log would stop because of it.
       await database.query('DROP SCHEMA replaced CASCADE; ALTER SCHEMA aside RENAME TO replaced');
       const { code, err } = await running.process.ended;
       expect(code).toBe(1);

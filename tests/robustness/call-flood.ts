@@ -6,24 +6,24 @@ export interface FloodOptions {
   /** host:port */
   readonly address: string;
   readonly calls: MessageCalls;
-  /** So many messages are sent, or a few more. */
+  /** The approximate minimum of messages to send. */
   readonly messages: number;
 }
 
 export interface FloodReport {
   readonly messages: number;
-  /** How many calls ended with each gRPC status, by method and status. */
+  /** The number of calls that ended with each gRPC status, by method and status. */
   readonly statuses: ReadonlyMap<string, number>;
 }
 
 const connections = 4;
 const callsAtOnce = 40;
 const callTimeoutMs = 30_000;
-/** What a client that stops reading a stream that never ends says. */
+/** The message with which a client cancels an endless stream. */
 const cancelled = 8;
 const okStatus = '0';
 
-/** Makes calls on several connections, many at a time. Rejects when one gets no answer, or none that gRPC knows. */
+/** Makes calls on several connections, many at a time. Rejects when a call gets no answer or an invalid status. */
 export async function floodWithCalls({ address, calls, messages }: FloodOptions): Promise<FloodReport> {
   const statuses = new Map<string, number>();
   let sent = 0;

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 export interface DiskFault {
   readonly call: 'pwrite64' | 'fdatasync';
   readonly error: 'EIO' | 'ENOSPC';
-  /** How many of the calls succeed before all fail; counted on the files that are meant. */
+  /** The number of calls that succeed before all fail, counted on the matching files. */
   readonly after: number;
-  /** Only what is written to snapshots in the making fails. */
+  /** Only writes to unfinished snapshots fail. */
   readonly onlySnapshots?: boolean;
 }
 
-/** Snapshots up to this entry are told apart; tests take theirs long before. */
+/** Snapshots up to this entry get their own count; tests take theirs long before it. */
 const maxSnapshotIndex = 500;
 
 /**
- * The command that runs a server on a disk that fails. The server stays the process that is started, and needs
- * UV_THREADPOOL_SIZE=1, since calls are counted for each thread by itself.
+ * The command that runs a server on a failing disk. The server is the process that is started. It needs
+ * UV_THREADPOOL_SIZE=1, since calls are counted per thread.
  */
 export function faultyDisk(fault: DiskFault, dataDir: string): readonly string[] {
   const paths = fault.onlySnapshots === true ? snapshotPaths(dataDir) : [];

@@ -1,15 +1,13 @@
 import { etcdserverpb, rpcMethods } from '@tenure/protocol';
 import { Code, Refusal } from '../../conformance/client/refusal.ts';
-import { playHostileInputs } from '../../packages/server/src/transport/testing/hostile-client.ts';
-import type { HostileMethod, HostileTarget } from '../../packages/server/src/transport/testing/hostile-input.ts';
-import { SeededRandom } from '@tenure/test-support';
+import { type HostileMethod, type HostileTarget, playHostileInputs, SeededRandom } from '@tenure/test-support';
 import { type FloodReport, floodWithCalls } from './call-flood.ts';
 import type { Existing } from './inputs/effect.ts';
 import { MessageCalls } from './inputs/message-calls.ts';
 import { MessageSoup } from './inputs/message-soup.ts';
 import { TestedServer } from './tested-server.ts';
 
-/** What can be asked of a server and must be as it was after inputs that are refused. */
+/** The parts of the server's state that refused inputs must not change. */
 export interface Fingerprint {
   readonly kvHash: number;
   readonly revision: bigint;
@@ -19,7 +17,7 @@ export interface Fingerprint {
   readonly alarms: readonly etcdserverpb.AlarmMember[];
 }
 
-/** What is in use, once all garbage was collected. */
+/** The memory in use, after a full garbage collection. */
 export interface Footprint {
   readonly usedMiB: number;
   readonly residentMiB: number;
@@ -33,7 +31,7 @@ const everything = { key: Buffer.of(0), rangeEnd: Buffer.of(0) };
 const leaseTtlSeconds = 1_000_000n;
 const hostileConcurrency = 24;
 const hostileConnectionsPerRound = 100;
-/** Methods for frames to call: none that could change anything if an accident gave it another message. */
+/** Methods that frames may call: none that could change anything if its message were replaced. */
 const readingPaths = [
   '/etcdserverpb.KV/Range',
   '/etcdserverpb.Watch/Watch',
@@ -70,21 +68,21 @@ export class FuzzRun {
     return new FuzzRun(server, seed);
   }
 
-  /** Messages that must be refused, or only read. */
+  /** Messages that must be refused, or that only read. */
   sendRefused(messages: number): Promise<FloodReport> {
     const calls = new MessageCalls({ seed: this.#seed, existing, changes: false });
     return floodWithCalls({ address: this.server.address, calls, messages });
   }
 
-  /** Messages of any kind, those that write among them. */
+  /** Messages of any kind, including those that write. */
   sendAny(messages: number): Promise<FloodReport> {
     const calls = new MessageCalls({ seed: this.#seed + 1, existing, changes: true });
     return floodWithCalls({ address: this.server.address, calls, messages });
   }
 
   /**
-   * Connections that speak HTTP/2 or HTTP/1 badly, until so many frames and requests were sent. Resolves with how
-   * many.
+   * Connections that send invalid HTTP/2 or HTTP/1, until so many frames and requests were sent. Resolves with their
+   * number.
    */
   async sendHostile(inputs: number): Promise<number> {
     const [host = '', port = ''] = this.server.address.split(':');
@@ -114,13 +112,13 @@ export class FuzzRun {
     };
   }
 
-  /** Takes away everything that changing messages have left, and its history. */
+  /** Removes everything that changing messages have left, with its history. */
   async wipe(): Promise<void> {
     const { kv, lease } = this.server;
     const { leases } = await lease.leaseLeases({});
     for (const { ID } of leases) {
       await lease.leaseRevoke({ ID }).catch((error: unknown) => {
-        // Short leases end by themselves meanwhile; what is listed and can't be found would be found by its gauge.
+        // Short leases expire meanwhile. A lease that is listed but cannot be found would show in the gauge.
         if (!(error instanceof Refusal) || error.code !== Code.notFound) throw error;
       });
     }

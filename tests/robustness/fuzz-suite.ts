@@ -5,34 +5,34 @@ import { RenewalProbe } from './renewal-probe.ts';
 
 export interface FuzzSize {
   readonly seed: number;
-  /** Messages that must be refused, or only read. */
+  /** Messages that must be refused, or that only read. */
   readonly refused: number;
-  /** Frames of HTTP/2 and requests of HTTP/1, few of them sound. */
+  /** Frames of HTTP/2 and requests of HTTP/1, most of them invalid. */
   readonly hostile: number;
   /** Messages that may write. */
   readonly any: number;
-  /** Whether to wait until the server has found its dead connections, and see that nothing is held for them. */
+  /** Whether to wait until the server has detected its dead connections, and check that it holds nothing for them. */
   readonly outlastsDead: boolean;
 }
 
 const inputsPerMs = 1;
-const storeGauges = ['tenure_leases_live', 'tenure_leases_dated', 'tenure_keys'];
+const storeGauges = ['tenure_leases_in_memory', 'tenure_leases_checkpointed', 'tenure_keys'];
 const clientGauges = ['tenure_watchers', 'tenure_watch_streams'];
-/** What is counted for a store that holds no key, its last deletions and some headers. */
+/** The size of a store without keys, with its last tombstones and some headers. */
 const emptyStateBytes = 10_000;
-/** Among a flood, on a machine that has time for it; it is a twentieth of that as a rule. */
+/** During a flood, on a machine that is not overloaded; usually it is a twentieth of that. */
 const maxNeighbourDelayMs = 1_000;
 const neighbourLease = 7n;
-/** A connection that broke the protocol is found dead by the PING that it does not answer. */
+/** A connection that violated the protocol is detected as dead by an unanswered PING. */
 const deadConnectionMs = 45_000;
 const leastTimeoutMs = 120_000;
-/** What fills caches and pools, before memory is compared. */
+/** Inputs that fill caches and pools before memory is compared. */
 const warmUpShare = 0.1;
-/** How much more may be in use afterwards: compiled code, caches that grow slowly, pools of connections. */
+/** The allowed growth: compiled code, caches that grow slowly, pools of connections. */
 const maxUsedGrowthMiB = 24;
 const maxResidentGrowthMiB = 256;
 
-/** Registers the tests of one run. They share a server: each finds what the one before it left behind. */
+/** Registers the tests of one run. They share a server: each finds what the previous ones left behind. */
 export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: FuzzSize): void {
   let run: FuzzRun;
   let atFirst: Footprint;
@@ -51,7 +51,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     await run?.server.stop();
   });
 
-  /** One client's inputs are no excuse to let another one wait. */
+  /** The inputs of one client must not make another one wait. */
   async function expectServed(inputs: string): Promise<void> {
     const { longestMs, answered } = await neighbour.delays();
     console.log(
@@ -61,7 +61,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     expect(answered).toBeGreaterThan(0);
   }
 
-  test(`${hostile} frames and HTTP/1 requests, few of them sound, change nothing`, timeout(hostile), async () => {
+  test(`${hostile} frames and HTTP/1 requests, most of them invalid, change nothing`, timeout(hostile), async () => {
     const before = await run.fingerprint();
     expect(await run.sendHostile(hostile)).toBeGreaterThanOrEqual(hostile);
     await expectServed('frames and requests');
@@ -90,7 +90,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
     await run.put();
   });
 
-  test('nothing is left of it all', { timeout: leastTimeoutMs }, async () => {
+  test('nothing remains afterwards', { timeout: leastTimeoutMs }, async () => {
     await neighbour.stop();
     await run.wipe();
     const gauges = outlastsDead ? [...clientGauges, ...storeGauges] : storeGauges;
@@ -103,7 +103,7 @@ export function describeFuzz({ seed, refused, hostile, any, outlastsDead }: Fuzz
   });
 }
 
-/** What the server has said of itself, without what it says of its clients. */
+/** The server's own log lines, without those about its clients. */
 function defectsOf({ server }: FuzzRun): string {
   const lines = server.complaints.split('\n').filter((line) => line !== '' && !line.includes('"level":"warn"'));
   return lines.slice(0, 3).join('\n');

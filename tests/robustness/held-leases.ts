@@ -5,19 +5,19 @@ import type { TestedServer } from './tested-server.ts';
 export interface HeldLeasesOptions {
   readonly count: number;
   readonly ttlMs: number;
-  /** The leases are spread over so many keep-alive streams. */
+  /** The number of keep-alive streams for the leases. */
   readonly streams: number;
 }
 
 const prefix = 'held/';
 const prefixEnd = 'held0';
 const grantsAtOnce = 50;
-/** etcd's clients renew at a third of the TTL; this one leaves room for being held up itself. */
+/** etcd's clients renew at a third of the TTL; this client leaves room for its own delays. */
 const renewalsPerTtl = 4;
-/** More than this part of a TTL between two rounds of renewals, and the client was held up itself. */
+/** If two rounds of renewals are further apart than this share of a TTL, the client itself was delayed. */
 const maxGapShare = 0.8;
 
-/** Leases with a key each, renewed all the time; remembers which of them the server has let go. */
+/** Leases with a key each, renewed all the time; records which of them the server expired. */
 export class HeldLeases {
   readonly ids: readonly bigint[];
   /** Leases whose renewal was answered with a TTL of 0. */
@@ -53,12 +53,12 @@ export class HeldLeases {
     await putMany(this.#server.client, ids.length, (at) => ({ key: keyOf(ids[at]!), value: '', lease: ids[at]! }));
   }
 
-  /** The longest time between two rounds of renewals until now, or until they were abandoned. */
+  /** The longest time between two rounds of renewals until now, or until the leases were abandoned. */
   get longestGapMs(): number {
     return Math.max(this.#longestGapMs, this.#abandoned ? 0 : performance.now() - this.#renewedAtMs);
   }
 
-  /** Whether this process did not come to renew in time: then a lost lease says nothing about the server. */
+  /** Whether this process failed to renew in time: then a lost lease proves nothing about the server. */
   get wasHeldUp(): boolean {
     return this.longestGapMs >= this.#ttlMs * maxGapShare;
   }
@@ -67,13 +67,13 @@ export class HeldLeases {
     return this.#answers;
   }
 
-  /** How many keys are left. */
+  /** The number of remaining keys. */
   async keyCount(): Promise<number> {
     const range = { key: Buffer.from(prefix), rangeEnd: Buffer.from(prefixEnd), countOnly: true };
     return Number((await this.#server.kv.range(range, { deadlineMs: 60_000 })).count);
   }
 
-  /** Renews nothing any more. */
+  /** Stops all renewals. */
   abandon(): void {
     clearInterval(this.#timer);
     this.#longestGapMs = this.longestGapMs;

@@ -14,7 +14,7 @@ export interface LargeReadsSize {
   readonly rounds: number;
 }
 
-/** Registers the tests of one size: no read of a list, however long, holds up the renewals of others. */
+/** Registers the tests of one size: no read of a list of any length delays the renewals of other clients. */
 export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
   let server: TestedServer;
   let delay: RenewalDelay;
@@ -36,7 +36,7 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
     expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
   }
 
-  test(`a range of ${keys} keys holds up no renewal, whatever is asked of it`, async () => {
+  test(`a range of ${keys} keys delays no renewal, with any options`, async () => {
     await expectShort('reading all keys', async () => {
       // Each row has a key of 13 bytes, a value and five numbers.
       expect(await reads.range({})).toBeGreaterThan(30 * keys);
@@ -62,13 +62,13 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
     });
   });
 
-  test('nor do transactions, as large as they may be or larger', async () => {
+  test('nor do transactions of the largest size or larger', async () => {
     await expectShort('the largest transaction', () => reads.largestTxn(Math.min(txnRows, keys)));
     await expectShort('refusing transactions of 1,920 ranges', async () => {
       await reads.attack(20, false);
       await reads.attack(20, true);
     });
-    // It leads in the first epoch still, and goes on writing.
+    // It still leads in the first epoch, and continues to write.
     expect((await server.maintenance.status({})).raftTerm).toBe(1n);
     await server.kv.put({ key: Buffer.from('afterwards') });
   });

@@ -1,18 +1,23 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
-import { encodeRangeRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
+import {
+  decodePutRequest,
+  decodeRangeRequest,
+  encodeRangeRequest,
+  encodeTxnRequest,
+  frameHeadroomBytes,
+} from '@tenure/codec';
 import { type RangeRequest, type RequestOp } from '@tenure/core';
 import { grantLeases } from '../../benchmarks/src/load/lease-load.ts';
 import { Refusal } from '../../conformance/client/refusal.ts';
-import { putRequest, rangeRequest } from '../../packages/core/src/testing/requests.ts';
 import { putMany } from './put-many.ts';
 import type { TestedServer } from './tested-server.ts';
 
 /** The lease that has all keys. */
-const keeper = 2_000_000_000;
+const leaseOfAllKeys = 2_000_000_000;
 const attackRanges = 1_920;
 
-/** Reads of many keys and leases; those that answer with a list resolve with the bytes of the reply. */
+/** Reads of many keys and leases. Those that return a list resolve with the bytes of the reply. */
 export class LargeReads {
   readonly #server: TestedServer;
 
@@ -20,13 +25,17 @@ export class LargeReads {
     this.#server = server;
   }
 
-  /** Puts the keys, all with one lease, and grants as many leases beside it. */
+  /** Puts the keys, all with one lease, and grants as many other leases. */
   static async prepare(server: TestedServer, size: { keys: number; leases: number }): Promise<LargeReads> {
     const ttlSeconds = 3_600;
-    await grantLeases(server, { first: keeper, last: keeper, ttlSeconds });
+    await grantLeases(server, { first: leaseOfAllKeys, last: leaseOfAllKeys, ttlSeconds });
     await grantLeases(server, { last: size.leases, ttlSeconds });
     await putMany(server.client, size.keys, (at) => {
-      return { key: `read/${String(at).padStart(8, '0')}`, value: `value ${size.keys - at}`, lease: BigInt(keeper) };
+      return {
+        key: `read/${String(at).padStart(8, '0')}`,
+        value: `value ${size.keys - at}`,
+        lease: BigInt(leaseOfAllKeys),
+      };
     });
     return new LargeReads(server);
   }
@@ -45,7 +54,7 @@ export class LargeReads {
 
   keysOfLease(): Promise<number> {
     const schema = etcdserverpb.LeaseTimeToLiveRequestSchema;
-    const request = toBinary(schema, create(schema, { ID: BigInt(keeper), keys: true }));
+    const request = toBinary(schema, create(schema, { ID: BigInt(leaseOfAllKeys), keys: true }));
     return this.#calls('/etcdserverpb.Lease/LeaseTimeToLive', [Buffer.from(request)]);
   }
 
@@ -55,7 +64,7 @@ export class LargeReads {
     return this.#calls('/etcdserverpb.KV/Txn', [txnOf([{ ...wholeRange, rangeEnd }])]);
   }
 
-  /** The requests of 27 KB that took a server down for good; each is to be refused. */
+  /** Requests of 27 KB that once made a server unusable; each must be refused. */
   async attack(atOnce: number, countOnly: boolean): Promise<void> {
     const ranges = Array.from({ length: attackRanges }, () => ({ ...wholeRange, keysOnly: true, countOnly }));
     const request = nestedTxnOf(ranges);
@@ -63,7 +72,7 @@ export class LargeReads {
       Array.from({ length: atOnce }, () => this.#server.client.unaryRaw('/etcdserverpb.KV/Txn', request)),
     );
     for (const outcome of outcomes) {
-      if (outcome.ok) throw new Error('a transaction over too many rows was carried out');
+      if (outcome.ok) throw new Error('a transaction over too many rows was applied');
       if (outcome.details !== 'etcdserver: request is too large') throw new Refusal(outcome);
     }
   }
@@ -79,16 +88,17 @@ export class LargeReads {
   }
 }
 
-const wholeRange: RangeRequest = rangeRequest('read/', 'read0');
-
-const put: RequestOp = { kind: 'put', put: putRequest('other', '') };
+/** The codec decodes it with every field at its default. */
+const emptyMessage = Buffer.alloc(0);
+const wholeRange: RangeRequest = { ...decodeRangeRequest(emptyMessage), key: 'read/', rangeEnd: 'read0' };
+const put: RequestOp = { kind: 'put', put: { ...decodePutRequest(emptyMessage), key: 'other' } };
 
 function txnOf(ranges: readonly RangeRequest[]): Buffer {
   const success = [...ranges.map((range): RequestOp => ({ kind: 'range', range })), put];
   return encodeTxnRequest({ compare: [], success, failure: [] }).subarray(frameHeadroomBytes);
 }
 
-/** As many operations as etcd's limit lets through only in transactions within a transaction. */
+/** As many operations as etcd's limit allows only in nested transactions. */
 function nestedTxnOf(ranges: readonly RangeRequest[]): Buffer {
   const success: RequestOp[] = [put];
   for (let at = 0; at < ranges.length; at += 60) {

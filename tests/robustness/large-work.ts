@@ -11,7 +11,9 @@ import type { TestedServer } from './tested-server.ts';
 /** Less than the server counts for any version of a key. */
 const leastVersionBytes = 100;
 
-/** Work in bulk, each round of which is prepared, and then measured by how long it holds up the renewals of others. */
+/**
+ * Bulk work in rounds. Each round is prepared, and then measured by how long it delays the renewals of other clients.
+ */
 export class LargeWork {
   readonly #server: TestedServer;
   readonly #delay: RenewalDelay;
@@ -22,7 +24,7 @@ export class LargeWork {
     this.#delay = renewalDelay;
   }
 
-  /** One lease with `keys` keys is revoked, while `watchers` watch all of them. */
+  /** One lease with `keys` keys is revoked while `watchers` clients watch all of them. */
   async revokeLease(keys: number, watchers: number): Promise<MeasuredDelay> {
     const { client, lease } = this.#server;
     const ID = (this.#nextLease += 1n);
@@ -39,7 +41,7 @@ export class LargeWork {
     return measured;
   }
 
-  /** So many leases, each with a key, end in the same second. */
+  /** So many leases, each with a key, expire in the same second. */
   async expireLeases(count: number, ttlMs: number): Promise<MeasuredDelay> {
     const { client } = this.#server;
     const first = this.#nextLease + 1n;
@@ -57,7 +59,7 @@ export class LargeWork {
     return this.#delay.during(() => kv.deleteRange({ key: Buffer.from('many/'), rangeEnd: Buffer.from('many0') }));
   }
 
-  /** Compacts everything behind so many puts of a few keys, and waits until its memory is given back. */
+  /** Compacts everything behind so many puts of a few keys, and waits until its memory is freed. */
   async compact(revisions: number, keys: number): Promise<MeasuredDelay> {
     const { kv } = this.#server;
     await this.#load('/etcdserverpb.KV/Put', revisions, (index) => putOf(`compacted/${index % keys}`));
@@ -69,7 +71,7 @@ export class LargeWork {
     });
   }
 
-  /** A client takes a snapshot of so many keys while the server writes one for itself. */
+  /** A client takes a snapshot of so many keys while the server writes one itself. */
   async takeSnapshots(keys: number): Promise<MeasuredDelay> {
     const { client } = this.#server;
     await putMany(client, keys, (at) => ({ key: `kept/${at}`, value: 'x'.repeat(64), lease: 0n }));

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ComingsAndGoings } from './comings-and-goings.ts';
+import { ComingsAndGoings } from './churn.ts';
 import { TestedServer } from './tested-server.ts';
 
 export interface MemorySize {
   readonly watches: number;
   readonly keepAliveStreams: number;
   readonly leases: number;
-  /** How much more may be in use behind each of the crowds. */
+  /** The allowed growth of the memory in use after each crowd. */
   readonly maxGrowthMiB: number;
 }
 
-/** Done before memory is first measured, so that code is compiled and pools are filled. */
+/** Done before the first measurement, so that code is compiled and pools are filled. */
 const warmUpShare = 0.2;
 const mebibyte = 1024 * 1024;
 
@@ -35,15 +35,15 @@ export function describeMemory({ watches, keepAliveStreams, leases, maxGrowthMiB
     expect(server.complaints).toBe('');
   }
 
-  test(`${watches} watches that come and go leave nothing behind`, async () => {
+  test(`${watches} watches leave nothing behind when they end`, async () => {
     await expectNothingKept('watches', watches, (count) => crowd.watches(count));
   });
 
-  test(`${keepAliveStreams} keep-alive streams that come and go leave nothing behind`, async () => {
+  test(`${keepAliveStreams} keep-alive streams leave nothing behind when they end`, async () => {
     await expectNothingKept('keep-alive streams', keepAliveStreams, (count) => crowd.keepAliveStreams(count));
   });
 
-  test(`${leases} leases that are granted and revoked leave nothing behind`, async () => {
+  test(`${leases} granted and revoked leases leave nothing behind`, async () => {
     await expectNothingKept('leases', leases, (count) => crowd.leases(count));
   });
 }

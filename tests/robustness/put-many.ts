@@ -3,7 +3,7 @@ import { type RequestOp } from '@tenure/core';
 import type { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { Refusal } from '../../conformance/client/refusal.ts';
 
-/** As many as a transaction may hold by default. */
+/** The default limit of a transaction. */
 const putsPerTxn = 128;
 const txnsUnderWay = 16;
 

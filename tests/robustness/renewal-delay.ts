@@ -3,19 +3,19 @@ import { RenewalProbe } from './renewal-probe.ts';
 import type { TestedServer } from './tested-server.ts';
 
 export interface MeasuredDelay {
-  /** What a renewal of another lease waited at most while the work was done, in milliseconds; see RenewalDelays. */
+  /** The longest wait of a renewal of another lease during the work, in milliseconds; see RenewalProbe. */
   readonly longestMs: number;
-  /** The same as the server saw it: how long its event loop was held up. */
+  /** The same as measured by the server: how long its event loop was blocked. */
   readonly pauseMs: number;
   readonly tookMs: number;
   readonly renewals: number;
 }
 
-/** After the work, until what it sets off is over as well: deliveries to watches, scrubbing, a snapshot's end. */
-const aftermathMs = 400;
+/** Time after the work for its consequences: deliveries to watches, garbage collection, the end of a snapshot. */
+const settleMs = 400;
 const probedLease = 999_999_999n;
 
-/** Measures how long work that the server does for some holds up the renewals of others. */
+/** Measures how long the work of some clients delays the renewals of others. */
 export class RenewalDelay {
   readonly #server: TestedServer;
   readonly #probe: RenewalProbe;
@@ -31,13 +31,13 @@ export class RenewalDelay {
   }
 
   async during(work: () => Promise<unknown>): Promise<MeasuredDelay> {
-    await delay(aftermathMs);
+    await delay(settleMs);
     await this.#server.longestPauseMs();
     await this.#probe.delays();
     const beganMs = performance.now();
     await work();
     const tookMs = performance.now() - beganMs;
-    await delay(aftermathMs);
+    await delay(settleMs);
     const { longestMs, answered } = await this.#probe.delays();
     return { longestMs, tookMs, renewals: answered, pauseMs: await this.#server.longestPauseMs() };
   }
@@ -48,14 +48,14 @@ export class RenewalDelay {
 }
 
 /**
- * How long the work holds up a renewal: in a third of its rounds for less than this. What else runs on the machine
- * can only add to a round, while what the server itself does is in each. Prints all of them.
+ * By how much the work delays a renewal: the delay that a third of its rounds stay below. Other load on the machine can
+ * only increase a round, while the server's own work is in each of them. Prints all rounds.
  */
 export function typicalDelayMs(what: string, rounds: readonly MeasuredDelay[]): number {
   const texts = rounds.map(({ longestMs, pauseMs, tookMs }) => {
     return `${longestMs.toFixed(0)} ms (event loop ${pauseMs.toFixed(0)} ms, in ${tookMs.toFixed(0)} ms)`;
   });
-  console.log(`${what} held up a renewal for ${texts.join(', ')}`);
+  console.log(`${what} delayed a renewal by ${texts.join(', ')}`);
   const sorted = rounds.map(({ longestMs }) => longestMs).toSorted((one, other) => one - other);
   return sorted[Math.floor(sorted.length / 3)] as number;
 }

@@ -1,6 +1,6 @@
-// Runs in a thread of its own, so that nothing the test does makes a renewal look late: renews one lease over and over
-// on one stream, each time when the renewal before it was answered, and tells the longest wait when it is asked. What
-// this thread or the server has waited for a processor meanwhile, as Linux counts it, is the machine's and not counted.
+// Runs in its own thread, so that the test itself cannot delay a renewal: renews one lease continuously on one stream,
+// each time after the previous renewal was answered, and reports the longest wait on request. The time that this thread
+// or the server has waited for a processor, as Linux counts it, is the machine's and is subtracted.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -50,7 +50,7 @@ stream.on('data', () => {
   setTimeout(renew, pauseMs);
 });
 stream.on('close', () => parentPort.postMessage(undefined));
-// Told when the renewal that is out has been answered, since it counts too.
+// Reported when the renewal in flight has been answered, since it counts too.
 parentPort.on('message', () => (asked = true));
 renew();
 

@@ -5,15 +5,15 @@ import { framed } from '../../conformance/client/http2-call.ts';
 import type { TestedServer } from './tested-server.ts';
 
 export interface RenewalDelays {
-  /** From when a renewal was sent until its answer was there, less the waiting for a processor on both sides. */
+  /** The time from sending a renewal to its answer, minus the waiting for a processor on both sides. */
   readonly longestMs: number;
   readonly answered: number;
 }
 
-/** Between the answer to a renewal and the next one. */
+/** The pause between the answer to a renewal and the next renewal. */
 const pauseMs = 1;
 
-/** Renews one lease all the time, from a thread of its own, and knows how long an answer took at most. */
+/** Renews one lease continuously, from its own thread, and measures the longest time of an answer. */
 export class RenewalProbe {
   readonly #worker: Worker;
 

@@ -13,8 +13,8 @@ const patienceMs = 60_000;
 type Use = (server: TestedServer, held: HeldLeases) => Promise<void>;
 
 /**
- * What is done with a server that can spin, and with leases that are renewed in time. A client that was held up itself
- * while it renewed has shown nothing of the server: then all is done again.
+ * Tests a server with the hook `spin` and leases that are renewed in time. If the client itself was delayed while it
+ * renewed, the attempt proves nothing about the server and is repeated.
  */
 async function withHeldLeases(ttlMs: number, use: Use): Promise<void> {
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
@@ -26,16 +26,16 @@ async function withHeldLeases(ttlMs: number, use: Use): Promise<void> {
       return;
     } catch (error) {
       if (!held.wasHeldUp) throw error;
-      console.log(`the client was held up for ${Math.round(held.longestGapMs)} ms; it begins again`);
+      console.log(`the client was delayed by ${Math.round(held.longestGapMs)} ms; the attempt is repeated`);
     } finally {
       held.close();
       await server.stop('SIGKILL');
     }
   }
-  throw new Error(`the client was held up itself in each of ${attempts} attempts`);
+  throw new Error(`the client itself was delayed in each of ${attempts} attempts`);
 }
 
-/** Leases that are renewed in time, by a client that does not notice, outlive a stall of the server. */
+/** Leases survive a stall of the server if a client renews them in time without noticing the stall. */
 export async function checkRenewedThroughStall(kind: keyof typeof stalls, ttlMs: number): Promise<void> {
   await withHeldLeases(ttlMs, async (server, held) => {
     await delay(ttlMs);
@@ -49,17 +49,17 @@ export async function checkRenewedThroughStall(kind: keyof typeof stalls, ttlMs:
   });
 }
 
-/** Leases that nobody renews live as much longer as the stall lasted, and then die with their keys. */
+/** Leases that are not renewed live longer by the length of the stall, and then expire with their keys. */
 export async function checkAbandonedThroughStall(kind: keyof typeof stalls, ttlMs: number): Promise<void> {
   await withHeldLeases(ttlMs, async (server, held) => {
     await delay(ttlMs);
     held.abandon();
     const stalled = stalls[kind](server);
-    // Asked before the stall is over, so that it is answered as soon as it is, however busy the machine.
+    // Requested before the stall is over, so that it is answered right after the stall, also on a busy machine.
     await delay(stallMs / 2);
     const asked = held.keyCount();
     await stalled;
-    // None of it counts against a lease: nobody could have renewed it.
+    // None of it counts against a lease: no client could have renewed it.
     expect(await asked).toBe(heldLeases);
     const meter = new StallMeter(() => [server.process.pid]);
     const fromMs = performance.now();

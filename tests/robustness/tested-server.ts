@@ -8,26 +8,26 @@ import { etcdserverpb } from '@tenure/protocol';
 import { GrpcClient } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls } from '../../conformance/client/service-calls.ts';
 
-/** What SIGUSR2 makes the server do: give back all garbage, or keep its event loop busy for SPIN_MS. */
+/** The effect of SIGUSR2 on the server: a full garbage collection, or an event loop that is blocked for SPIN_MS. */
 export type Hook = 'collect-garbage' | 'spin';
 
 export interface TestedServerOptions {
   readonly engine?: 'file' | 'memory';
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** A command that runs the server, and leaves it the process that was started. */
+  /** A command that runs the server as the process that was started. */
   readonly under?: readonly string[];
   readonly hook?: Hook;
-  /** A folder that outlives the server; without one it has its own, which goes with it. */
+  /** A folder that outlives the server. By default the server has its own, which is removed with it. */
   readonly dataDir?: string;
 }
 
 const anyPort = 'http://127.0.0.1:0';
 const pollMs = 50;
-/** What the hook says when it has done so. */
+/** The hook's output after each signal. */
 const collected = 'garbage collected\n';
 
-/** The built command as a process, with a client of it and a look at its metrics. */
+/** The built command as a process, with a client and access to its metrics. */
 export class TestedServer {
   readonly process: ServeProcess;
   /** host:port */
@@ -69,7 +69,7 @@ export class TestedServer {
     return serviceCalls(this.client, etcdserverpb.Maintenance);
   }
 
-  /** The value of a metric without labels, or of the one whose labels are given as they stand in the text. */
+  /** The value of a metric without labels, or of one with its labels as written in the text. */
   async metric(name: string): Promise<number> {
     const text = await (await fetch(`http://${this.address}/metrics`)).text();
     const line = text.split('\n').find((each) => each.startsWith(`${name} `));
@@ -77,12 +77,12 @@ export class TestedServer {
     return Number(line.slice(name.length + 1));
   }
 
-  /** The longest time that the event loop was held up since the last call, in milliseconds. */
+  /** The longest time that the event loop was blocked since the last call, in milliseconds. */
   async longestPauseMs(): Promise<number> {
     return (await this.metric('tenure_event_loop_delay_seconds{quantile="1"}')) * 1000;
   }
 
-  /** Resolves once the metric is at most `bound`, or with what it is when the patience is at its end. */
+  /** Resolves when the metric is at most `bound`, or with its value at the timeout. */
   async settled(name: string, bound: number, patienceMs: number): Promise<number> {
     const untilMs = performance.now() + patienceMs;
     for (;;) {
@@ -92,7 +92,7 @@ export class TestedServer {
     }
   }
 
-  /** Bytes that are in use in and beside V8's heap, once garbage was collected. Needs the hook `collect-garbage`. */
+  /** The bytes in use in V8's heap and outside it, after a garbage collection. Needs the hook `collect-garbage`. */
   async usedBytes(): Promise<number> {
     const collectedBefore = this.#collections;
     this.process.signal('SIGUSR2');
@@ -101,7 +101,7 @@ export class TestedServer {
     return heapBytes + (await this.metric('nodejs_external_memory_bytes'));
   }
 
-  /** What it wrote on stderr, less what a hook said. */
+  /** The server's output on stderr, without that of a hook. */
   get complaints(): string {
     return this.process.err.replaceAll(collected, '');
   }
@@ -110,7 +110,7 @@ export class TestedServer {
     return this.process.err.split(collected).length - 1;
   }
 
-  /** Ends the process by a signal and removes its folder. Throws when SIGTERM does not end it in order. */
+  /** Ends the process with a signal and removes its folder. Throws when SIGTERM does not end it with code 0. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     this.client.close();
     const end = await this.process.end(signal);

@@ -3,9 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EtcdProcess, hasEtcd } from '@tenure/test-support';
+import { EtcdProcess, hasEtcd, makeCertificates } from '@tenure/test-support';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeCertificates } from '../../packages/server/src/engines/etcd/testing/make-certificates.ts';
 import { ClusterMember } from '../cluster/cluster-member.ts';
 import { refusedStart } from './refused-start.ts';
 
@@ -21,11 +20,11 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot u
   const refused = (prefix: string, ...flags: readonly string[]): Promise<string> =>
     refusedStart({ engine: `etcd://${etcd.endpoint}${prefix}`, flags });
 
-  test('because nothing listens there, or something else does', async () => {
+  test('because nothing listens there, or another service does', async () => {
     const web = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => web.once('listening', resolve));
     const { port } = web.address() as AddressInfo;
-    // Each waits for etcd to come for a while.
+    // Each start waits for etcd for a while.
     const [silent, other] = await Promise.all([
       refusedStart({ engine: 'etcd://127.0.0.1:1/x' }),
       refusedStart({ engine: `etcd://127.0.0.1:${port}/x` }),
@@ -36,7 +35,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot u
     expect(await refusedStart({ engine: 'etcd://:x/y' })).toMatch(/address of the etcd engine cannot be used/);
   });
 
-  test('because the prefix is in use by something else, which stays', async () => {
+  test('because the prefix has other keys, which stay', async () => {
     etcd.control('put', '/registry/pods/one', 'theirs');
     expect(await refused('/registry')).toMatch(/keys that are not of a Tenure log: give the log a prefix of its own/);
     expect(etcd.control('get', '--prefix', '/registry/', '--print-value-only').trim()).toBe('theirs');
@@ -47,7 +46,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot u
     expect(await refused('/outer/inner')).toMatch(/lies inside the log .* choose a prefix beside it/);
   });
 
-  test('because the log is of a newer format, of another cluster, or of none yet', async () => {
+  test('because the log is of a newer format, of another cluster, or empty', async () => {
     const engine = `etcd://${etcd.endpoint}/other`;
     expect(await refused('/other', '--cluster-id', 'abc')).toMatch(
       /this log is empty, and --cluster-id asks for .* abc/,
@@ -56,7 +55,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot u
     const { header } = await member.cluster.memberList({});
     await member.stop();
     const other = await refused('/other', '--cluster-id', 'abc');
-    expect(other).toContain(`this log is that of the cluster ${header?.clusterId.toString(16)}`);
+    expect(other).toContain(`this log belongs to the cluster ${header?.clusterId.toString(16)}`);
     etcd.control('put', '/newer/head', `tenure-head 2 ${'a'.repeat(32)} 1 whatever comes`);
     expect(await refused('/newer')).toMatch(/has format 2, this program reads 1: run the newer Tenure/);
   });
@@ -73,7 +72,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that it cannot u
   });
 });
 
-describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that asks who one is', () => {
+describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd with authentication', () => {
   let etcd: EtcdProcess;
 
   beforeAll(async () => {
@@ -88,8 +87,9 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that asks who on
 
   afterAll(() => etcd?.dispose());
 
-  test('because of the user or the password, which it does not repeat, or of too few rights', async () => {
-    const refused = (who: string): Promise<string> => refusedStart({ engine: `etcd://${who}${etcd.endpoint}/guarded` });
+  test('because of the user or the password, which it does not print, or missing permissions', async () => {
+    const refused = (credentials: string): Promise<string> =>
+      refusedStart({ engine: `etcd://${credentials}${etcd.endpoint}/guarded` });
     expect(await refused('')).toMatch(/etcd asks for a user and a password: .*--engine-user.*TENURE_ENGINE_PASSWORD/);
     const message = await refused('ada:wrong-one@');
     expect(message).toMatch(/authentication failed.*give the right user and password/);
@@ -117,7 +117,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd that asks who on
       expect(await refusedStart({ engine, flags: missing })).toMatch(/--engine-password-file: ENOENT/);
       const noFile = [...ada, '--engine-password-file', folder];
       expect(await refusedStart({ engine, flags: noFile })).toContain(`--engine-password-file: ${folder} is a folder`);
-      // The file wins over the variable, and both over the address.
+      // The file takes precedence over the variable, and both over the address.
       const flags = [...ada, '--engine-password-file', file];
       const address = `etcd://bob:wrong@${etcd.endpoint}/guarded`;
       const members = [
@@ -153,7 +153,7 @@ describe.skipIf(!hasEtcd()).concurrent('tenure serve on an etcd behind TLS', () 
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('because of the certificates that it was given, or not', async () => {
+  test('because of wrong or missing certificates', async () => {
     const engine = `etcd://${etcd.endpoint}/tls`;
     const authority = ['--engine-cacert', file('ca.crt')];
     const shown = ['--engine-cert', file('client.crt'), '--engine-key', file('client.key')];

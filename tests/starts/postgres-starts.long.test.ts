@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     return message;
   };
 
-  /** Of several starts at once. */
+  /** The results of several concurrent starts. */
   const allRefused = async (...engines: readonly string[]): Promise<readonly string[]> => {
     const messages = await Promise.all(engines.map((engine) => refusedStart({ engine })));
     await nothingLeft();
@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     );
   };
 
-  test('because nothing listens there, or something else does', async () => {
+  test('because nothing listens there, or another service does', async () => {
     const web = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => web.once('listening', resolve));
     const { port } = web.address() as AddressInfo;
@@ -64,19 +64,19 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
   });
 
   test('because of the database or the user in the address', async () => {
-    const [missing, nobody, noAddress, standby] = await allRefused(
+    const [missing, stranger, noAddress, standby] = await allRefused(
       database.url('missing'),
-      database.url('postgres', 'nobody'),
+      database.url('postgres', 'stranger'),
       'postgres://postgres@[::1/x',
       `${database.url()}?target_session_attrs=standby`,
     );
     expect(missing).toMatch(/"missing" does not exist.*createdb.*URL/);
-    expect(nobody).toMatch(/nobody.*pg_hba\.conf/);
+    expect(stranger).toMatch(/stranger.*pg_hba\.conf/);
     expect(noAddress).toMatch(/address of the PostgreSQL engine cannot be used/);
     expect(standby).toMatch(/read-write/);
   });
 
-  test('because of the password, which it does not repeat', async () => {
+  test('because of the password, which it does not print', async () => {
     const url = `postgres://asked:wrong-one@127.0.0.1:${database.port}/postgres`;
     const message = await refused(url);
     expect(message).toMatch(/password authentication failed.*PGPASSWORD/);
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     expect(message3).toMatch(/CREATE SCHEMA IF NOT EXISTS tenure/);
   });
 
-  test('because it may not make the schema, or not write to it', async () => {
+  test('because it may not create the schema, or not write to it', async () => {
     const asReader = database.url('postgres', 'reader');
     expect(await refused(asReader)).toMatch(/as the owner of the database: CREATE SCHEMA.*OWNER TO "reader"/);
     const flags = ['--engine-schema', 'theirs'];
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     await second.stop();
   });
 
-  test('because the schema is a newer one, or not its own', async () => {
+  test('because the schema is of a newer version, or not its own', async () => {
     const flags = ['--engine-schema', 'newer'];
     const member = await ClusterMember.start({ name: 'a', engine: database.url(), flags });
     await member.stop();
@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     expect(await refused(database.url(), '--engine-schema', 'Not-One')).toMatch(/cannot name the schema/);
   });
 
-  test('because it is that of another cluster, or of none yet', async () => {
+  test('because the log is of another cluster, or empty', async () => {
     const flags = ['--engine-schema', 'other'];
     const empty = await refused(database.url(), ...flags, '--cluster-id', 'abc');
     expect(empty).toMatch(/this log is empty, and --cluster-id asks for the cluster abc: give the right --engine/);
@@ -130,7 +130,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
     await member.stop();
     const id = header?.clusterId.toString(16) ?? '';
     const other = await refused(database.url(), ...flags, '--cluster-id', 'abc');
-    expect(other).toContain(`this log is that of the cluster ${id}, and --cluster-id asks for the cluster abc`);
+    expect(other).toContain(`this log belongs to the cluster ${id}, and --cluster-id asks for the cluster abc`);
     const right = await ClusterMember.start({
       name: 'a',
       engine: database.url(),
@@ -153,7 +153,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that it cannot use
   });
 });
 
-describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that may lose what it acknowledged', () => {
+describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that may lose acknowledged writes', () => {
   let primary: PostgresCluster;
   let standby: PostgresCluster | undefined;
 
@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that may lose what
     await primary?.dispose();
   });
 
-  /** What it says at its start, once it has written to the log. */
+  /** The warnings at its start, once it has written to the log. */
   async function warnings(): Promise<string> {
     const member = await ClusterMember.start({ name: 'a', engine: primary.url() });
     await member.put('a', '1');
@@ -183,7 +183,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that may lose what
     });
   }
 
-  test('warns of it, and does not once a standby holds each commit', async () => {
+  test('warns, and stops warning once a standby has each commit', async () => {
     const alone =
       /replicates to no standby synchronously \(synchronous_standby_names is empty\): what was acknowledged/;
     expect(await warnings()).toMatch(alone);
@@ -192,7 +192,7 @@ describe.skipIf(!hasPostgres())('tenure serve on a PostgreSQL that may lose what
     await set('synchronous_standby_names', '*');
     const replicated = await warnings();
     expect(replicated).not.toMatch(/standby/);
-    // Of all warnings the one of this test's own database is left, which is on no disk.
+    // Of all warnings only the one about this test's own database remains, which is in memory.
     expect(replicated.trim().split('\n')).toEqual([expect.stringContaining('fsync = off')]);
     await set('synchronous_commit', 'local');
     expect(await warnings()).toMatch(/synchronous_commit = local, which waits for no standby/);

@@ -1,9 +1,9 @@
 import { ServeProcess } from '@tenure/test-support';
 import { expect } from 'vitest';
 
-/** A start that goes wrong may wait for a database; it must not do so for ever. */
+/** A failing start may wait for a database, but not forever. */
 const patienceMs = 60_000;
-/** A line of the server's log, or of Node about what a library does. */
+/** A line of the server's log, or of Node about a library. */
 const isWarning = /^\{"level":"?(warn|40)|DeprecationWarning|^\(Use `node --trace-deprecation/;
 
 export interface Start {
@@ -13,8 +13,8 @@ export interface Start {
 }
 
 /**
- * Starts a server that cannot start and gives its last words. Throws unless it has ended with code 1, by itself and
- * without having served, and with one line that begins with `Error: `, behind the warnings if there were any.
+ * Starts a server that cannot start and returns its last output. Throws unless it has ended with code 1, by itself,
+ * without having served, and with one line that begins with `Error: `, after the warnings if there were any.
  */
 export async function refusedStart({ engine, flags = [], env = {} }: Start): Promise<string> {
   const address = ['--listen-client-urls', 'http://127.0.0.1:0'];

@@ -4,7 +4,7 @@ import type { TextFile, Violation } from './repository.ts';
 interface BannedWord {
   readonly pattern: RegExp;
   readonly instead: string;
-  /** Where the word is looked for; everywhere when this is left out. */
+  /** The files in which the word is banned; every file when this is left out. */
   readonly paths?: RegExp;
 }
 
@@ -32,7 +32,7 @@ const bannedWords: readonly BannedWord[] = [
   },
   {
     pattern: /['"`]etcdserver: /,
-    instead: "take etcd's text from the catalogue of errors, with nothing behind it",
+    instead: "take etcd's text from the catalogue of errors, without a suffix",
     paths: /^packages\/(server|core)\/src\/(?!engines\/etcd\/|.*(\.test\.ts$|\/testing\/)).*\.ts$/,
   },
   { pattern: /\/work\/(main|shared)\b|(^|[\s"'`(/])\.library\b/m, instead: 'name no path of one machine' },
@@ -42,7 +42,7 @@ const bannedWords: readonly BannedWord[] = [
   },
 ];
 
-/** Words that no finished file holds. This rule and its tests are the one place that must spell them. */
+/** Words that no finished file contains. Only this rule and its tests may spell them. */
 export function checkBannedWords(file: TextFile): Violation[] {
   if (file.path.startsWith('tests/tidy/banned-words') || file.path.endsWith('.gen.ts')) return [];
   return bannedWords.flatMap(({ pattern, instead, paths }) => {

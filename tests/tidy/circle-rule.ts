@@ -3,8 +3,8 @@ import type { ParsedSource } from './parsed-source.ts';
 import type { Violation } from './repository.ts';
 
 /**
- * No file imports itself by way of others, types included: what cannot be read, tested or moved without its reader is
- * part of it. Tells one circle at each file that closes one.
+ * No file imports itself through others, types included: files in a circle cannot be read, tested or moved separately.
+ * Reports one circle for each file that closes one.
  */
 export function checkCircles(sources: readonly ParsedSource[]): Violation[] {
   const byPath = new Map(sources.map((source) => [source.path, source]));

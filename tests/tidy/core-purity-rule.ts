@@ -2,7 +2,7 @@ import type { ParsedSource } from './parsed-source.ts';
 import { isTestCode } from './repository.ts';
 import type { Violation } from './repository.ts';
 
-/** What would make two servers that apply the same entries differ, or would do I/O. */
+/** Globals that would let two servers differ after the same entries, or that do I/O. */
 const bannedNames = new Map([
   ['Date', 'take the time as an argument'],
   ['Math.random', 'take random numbers as arguments'],
@@ -19,7 +19,7 @@ const bannedNames = new Map([
   ['globalThis', 'the core has no surroundings'],
 ]);
 
-/** `core` is a function of what it is given: no I/O, no clock, no randomness. Its tests may do as they like. */
+/** `core` is a function of its arguments: no I/O, no clock, no randomness. Its tests are exempt. */
 export function checkCorePurity(source: ParsedSource): Violation[] {
   if (!source.path.startsWith('packages/core/src/') || isTestCode(source.path)) return [];
   const imports = source.imports

@@ -8,7 +8,7 @@ interface KnipIssue {
   readonly [kind: string]: unknown;
 }
 
-/** What knip reports, by kind, in words of ours. */
+/** knip's kinds of findings, with our texts. */
 const kinds: Readonly<Record<string, string>> = {
   files: 'nothing imports this file',
   exports: 'is exported and nothing imports it',
@@ -18,9 +18,7 @@ const kinds: Readonly<Record<string, string>> = {
   duplicates: 'is exported twice',
 };
 
-/**
- * Follows the imports from every entry and names what is exported to nobody. Takes a few seconds: it parses everything.
- */
+/** Follows the imports from every entry and reports unused exports. Takes a few seconds: it parses everything. */
 export async function findDeadExports(folder: string): Promise<Violation[]> {
   const knip = join(repositoryRoot, 'node_modules/knip/bin/knip.js');
   const output = await runNode([knip, '--directory', folder, '--reporter', 'json', '--no-progress', '--no-exit-code']);

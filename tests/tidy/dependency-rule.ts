@@ -2,7 +2,7 @@ import type { ParsedSource } from './parsed-source.ts';
 import { isTestCode } from './repository.ts';
 import type { Violation } from './repository.ts';
 
-/** Which of our packages each package may import. What is not listed here may not be imported at all. */
+/** The packages that each package may import. A package that is not listed here may not be imported at all. */
 const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   core: [],
@@ -14,16 +14,16 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   'test-support': [],
 };
 
-/** What every package's tests may import, and nothing that is shipped. */
+/** Packages that every package's tests may import, and no shipped code. */
 const packagesForTests: readonly string[] = ['test-support'];
 
-/** What users test their own code with: part of the library, though only tests load it. */
+/** Helpers for users' own tests: part of the library, though only tests load them. */
 const shippedForTests = /^packages\/client\/src\/testing\/(?!.*\.test\.ts$)/;
 
-/** The one part of the server that is a user of the library: its client of etcd. */
+/** The only part of the server that uses the library: its client of etcd. */
 const usersOfTheLibrary = /^packages\/server\/src\/engines\/etcd\//;
 
-/** What a package may load only when it is needed, with `import()`. */
+/** Packages that a package may load only on demand, with `import()`. */
 const packagesOnDemand: Readonly<Record<string, readonly string[]>> = { cli: ['server'] };
 
 const coreLibraries = new Set(['sorted-btree']);

@@ -6,8 +6,8 @@ import type { Violation } from './repository.ts';
 type Folders = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Every folder of every package, and which folders of its package it may import. What lies directly in `src` puts the
- * folders together: it imports what it likes, and no folder imports it, but for the files in `sharedFiles`.
+ * Every folder of every package, and the folders of its package that it may import. Files directly in `src` compose the
+ * folders: they import any of them, and no folder imports these files, except those in `sharedFiles`.
  */
 const folders: Readonly<Record<string, Folders>> = {
   protocol: { errors: [], gen: [] },
@@ -19,7 +19,7 @@ const folders: Readonly<Record<string, Folders>> = {
     'state-machine': ['lease', 'mvcc', 'snapshot'],
   },
   codec: {},
-  'test-support': { clocks: [], etcd: [], postgres: [] },
+  'test-support': { clocks: [], etcd: [], http2: [], postgres: [] },
   'grpc-client': {},
   server: {
     time: [],
@@ -30,7 +30,7 @@ const folders: Readonly<Record<string, Folders>> = {
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],
     leases: ['random', 'time'],
-    election: ['leases', 'random', 'time'],
+    leadership: ['leases', 'random', 'replica', 'time'],
     // Loaded on demand, by the address of the log.
     engines: ['engines/etcd', 'engines/postgres'],
     'engines/etcd': ['engines'],
@@ -39,22 +39,47 @@ const folders: Readonly<Record<string, Folders>> = {
     'engines/postgres': ['engines'],
     replica: ['config', 'engines', 'random', 'time'],
     api: ['config', 'leases', 'random', 'replica', 'time', 'transport'],
-    cluster: ['api', 'config', 'election', 'engines', 'leases', 'random', 'replica', 'time', 'transport'],
+    'cluster/link': ['config', 'random', 'time'],
+    'cluster/leader': ['api', 'cluster/link', 'config', 'random', 'replica', 'time', 'transport'],
+    'cluster/follower': [
+      'api',
+      'cluster/link',
+      'config',
+      'engines',
+      'leases',
+      'random',
+      'replica',
+      'time',
+      'transport',
+    ],
+    cluster: [
+      'api',
+      'cluster/follower',
+      'cluster/leader',
+      'cluster/link',
+      'engines',
+      'leadership',
+      'random',
+      'replica',
+      'time',
+      'transport',
+    ],
     operator: ['engines', 'engines/file', 'random', 'replica', 'time'],
   },
   cli: {
     output: [],
     completion: [],
-    // An operation of a transaction takes the flags of the command of its name.
+    // An operation of a transaction takes the flags of the command with the same name.
     txn: ['commands'],
     commands: ['completion', 'output', 'txn'],
   },
   client: {
     errors: [],
+    random: [],
     time: [],
     diagnostics: [],
     backend: ['time'],
-    leases: ['backend', 'diagnostics', 'errors', 'time'],
+    leases: ['backend', 'diagnostics', 'errors', 'random', 'time'],
     guard: ['errors', 'leases'],
     locks: ['errors', 'leases'],
     election: ['backend', 'errors', 'leases', 'time'],
@@ -66,11 +91,11 @@ const folders: Readonly<Record<string, Folders>> = {
     dynamodb: ['backend', 'errors', 'time'],
     'etcd/connection': ['errors', 'time'],
     'etcd/client': ['etcd/connection', 'time'],
-    etcd: ['backend', 'errors', 'etcd/client', 'etcd/connection', 'time'],
+    etcd: ['backend', 'errors', 'etcd/client', 'etcd/connection', 'random', 'time'],
   },
 };
 
-/** Files directly in `src` that folders may import: they put nothing together. */
+/** Files directly in `src` that folders may import: they compose nothing. */
 const sharedFiles: Readonly<Record<string, RegExp>> = {
   core: /^core-error\.ts$/,
   server: /^version\.ts$/,
@@ -78,7 +103,9 @@ const sharedFiles: Readonly<Record<string, RegExp>> = {
   cli: /^(?!main\.ts$|program\.ts$|index\.ts$)/,
 };
 
-/** Imports between the folders of a package go the way that ARCHITECTURE.md says, and each folder has its row here. */
+/**
+ * Imports between the folders of a package have the direction given in ARCHITECTURE.md, and each folder has a row here.
+ */
 export function checkFolders({ path, imports }: ParsedSource): Violation[] {
   const match = /^packages\/([^/]+)\/src\/(.+)$/.exec(path);
   if (match === null || isTestCode(path)) return [];

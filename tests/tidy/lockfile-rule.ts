@@ -6,8 +6,8 @@ interface LockedPackage {
 }
 
 /**
- * A lockfile that was written where a registry lacks the binaries of other systems leaves them out, and `npm ci` then
- * refuses it everywhere. So each optional dependency has its entry, whatever system the file was written on.
+ * A lockfile written with a registry that lacks the binaries of other systems omits them, and `npm ci` then refuses it
+ * everywhere. So each optional dependency must have an entry, regardless of the system that wrote the file.
  */
 export function checkLockfile(path: string, text: string): Violation[] {
   const { packages } = JSON.parse(text) as { packages: Record<string, LockedPackage> };

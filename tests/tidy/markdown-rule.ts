@@ -24,7 +24,7 @@ export function checkMarkdown(file: TextFile, allPaths: ReadonlySet<string>): Vi
   return found;
 }
 
-/** A comment that sends the reader to a document names one that is in the repository. */
+/** A comment that refers to a document names one that is in the repository. */
 export function checkDocumentsNamed(source: ParsedSource, allPaths: ReadonlySet<string>): Violation[] {
   const names = new Set([...allPaths].map((path) => posix.basename(path)));
   return source.comments.flatMap(({ text, line }) =>
@@ -55,7 +55,7 @@ function exists(path: string, allPaths: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** Blanks what stands in fenced code, so that a shell comment is no title, and keeps the offsets. */
+/** Blanks fenced code, so that a shell comment is not a title, and keeps the offsets. */
 function blankCodeBlocks(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```/gm, (block) => block.replaceAll(/[^\n]/g, ' '));
 }

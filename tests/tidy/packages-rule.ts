@@ -5,12 +5,12 @@ import type { TextFile, Violation } from './repository.ts';
 interface Manifest {
   readonly name: string;
   readonly dependencies: readonly string[];
-  /** What the user brings. */
+  /** Packages that the user provides. */
   readonly peerDependencies: readonly string[];
   readonly devDependencies: readonly string[];
 }
 
-/** Programs and type packages that nothing imports: they are started by scripts or read by the compiler. */
+/** Programs and type packages without imports: they are started by scripts or read by the compiler. */
 const toolsNeverImported = new Set([
   '@bufbuild/buf',
   '@bufbuild/protoc-gen-es',
@@ -21,7 +21,7 @@ const toolsNeverImported = new Set([
   'typescript',
 ]);
 
-/** Every dependency is used by its package, is declared where it is used, and has its line in docs/dependencies.md. */
+/** Every dependency is used by its package, declared where it is used, and listed in docs/dependencies.md. */
 export function checkPackages(
   manifests: readonly TextFile[],
   sources: readonly ParsedSource[],
@@ -69,7 +69,7 @@ function undocumented(file: TextFile, manifest: Manifest, documentation: string)
     .map((name) => violation(file, name, `${name} has no line in docs/dependencies.md`));
 }
 
-/** A package may bring what a dependency of its own leaves to its user. */
+/** A package may provide a peer dependency of its own dependency. */
 function unused(
   file: TextFile,
   manifest: Manifest,
@@ -83,7 +83,7 @@ function unused(
     .map((name) => violation(file, name, `${name} is declared and never imported`));
 }
 
-/** A test may use what the workspace has for development; what is shipped may use only what its package declares. */
+/** A test may use the workspace's development dependencies; shipped code only those that its package declares. */
 function undeclared(manifest: Manifest, own: readonly ParsedSource[]): Violation[] {
   const declared = new Set([manifest.name, ...manifest.dependencies, ...manifest.peerDependencies]);
   return own.flatMap((source) => {

@@ -2,12 +2,12 @@ import { parseSync } from 'oxc-parser';
 import { lineAt } from './repository.ts';
 import type { TextFile } from './repository.ts';
 
-/** What the rules need to know of one TypeScript or JavaScript file. */
+/** The facts about one TypeScript or JavaScript file that the rules need. */
 export interface ParsedSource extends TextFile {
   readonly imports: readonly ImportedModule[];
   readonly exports: readonly ExportedName[];
   readonly functions: readonly FunctionSpan[];
-  /** Free-standing names that the code reads or calls, and `Object.property` for each member access on such a name. */
+  /** Global names that the code reads or calls, and `Object.property` for each member access on such a name. */
   readonly names: readonly UsedName[];
   /** The lines that use the type `any`. */
   readonly anyLines: readonly number[];
@@ -34,8 +34,8 @@ export interface FunctionSpan {
   readonly line: number;
   readonly lines: number;
   /**
-   * True for the callback of a test group, or a function named describe..., whose length says nothing: it holds many
-   * functions and no logic.
+   * True for the callback of a test group, or a function named describe..., whose length is not limited: it contains
+   * many functions and no logic.
    */
   readonly isTestGroup: boolean;
 }
@@ -135,7 +135,7 @@ class Walk {
     const name = identifier(node);
     if (name === undefined) return;
     const isComputed = parent?.['computed'] === true;
-    // A property's or method's own name is no reference to a global of that name.
+    // The name of a property or method is not a reference to a global of that name.
     if ((key === 'property' || key === 'key') && !isComputed) return;
     const line = lineAt(this.#text, node.start);
     this.names.push({ name, line });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 export const repositoryRoot = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** A file as every rule sees it: its path from the root of the repository, with forward slashes, and its text. */
+/** A file as passed to every rule: its path from the root of the repository, with forward slashes, and its text. */
 export interface TextFile {
   readonly path: string;
   readonly text: string;
@@ -17,11 +17,11 @@ export interface Violation {
   readonly message: string;
 }
 
-/** What is made by a build, an install or a run, and therefore no part of the repository. */
+/** Output of a build, an install or a run, which is not part of the repository. */
 const ignoredFolders = new Set(['node_modules', 'dist', 'coverage', 'tenure-data', 'soak-report']);
 const textExtension = /\.(ts|mts|mjs|js|json|md|sh|proto|yaml|yml)$/;
 
-/** Every file of the repository's own text, in a stable order. Hidden folders are left out, but for the CI script. */
+/** Every text file of the repository, in a stable order. Hidden folders are left out, except for the CI script. */
 export function repositoryFiles(root: string = repositoryRoot): TextFile[] {
   const paths: string[] = [];
   collect(root, paths);
@@ -53,7 +53,7 @@ export function lineAt(text: string, offset: number): number {
   return line;
 }
 
-/** Tests, and what stands in a `testing` folder to serve them: no part of what is shipped. */
+/** Tests, and their helpers in `testing` folders: not part of the shipped code. */
 export function isTestCode(path: string): boolean {
   return /\.(test|bench)\.ts$|\/testing\//.test(path);
 }

@@ -17,10 +17,9 @@ import { parseSource } from './parsed-source.ts';
 import { lineAt, repositoryFiles } from './repository.ts';
 import type { Violation } from './repository.ts';
 import { checkSizes } from './size-rule.ts';
+import { checkTestImports } from './test-import-rule.ts';
 
-/**
- * Each rule refuses what it is there to refuse and lets the nearest right thing pass: a rule that cannot fail is none.
- */
+/** Each rule refuses a violation and accepts the nearest correct code: a rule that cannot fail has no use. */
 const source = (path: string, text: string) => parseSource({ path, text });
 const messages = (violations: readonly Violation[]) => violations.map(({ line, message }) => `${line}: ${message}`);
 
@@ -57,6 +56,48 @@ describe('the dependency rule', () => {
     ['packages/server/src/engines/testing/a.ts', `import { x } from '@tenure/test-support';`],
     ['packages/client/src/testing/a.test.ts', `import { x } from '@tenure/test-support';`],
     ['tests/a.test.ts', `import { x } from '@tenure/server';`],
+  ])('allows, in %s, %s', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+});
+
+describe('the rule for what tests import', () => {
+  const check = (path: string, text: string) => messages(checkTestImports(source(path, text)));
+
+  test.each(['tests/a.ts', 'conformance/a.test.ts', 'packages/server/src/a.test.ts'])(
+    'refuses the assertions of Node in %s',
+    (path) => {
+      for (const from of ['node:assert', 'node:assert/strict', 'assert']) {
+        expect(check(path, `\nimport assert from '${from}';`)).toEqual(["2: assert with vitest's expect"]);
+      }
+    },
+  );
+
+  test.each([
+    [
+      'tests/a.ts',
+      `import { x } from '../packages/core/src/a.ts';`,
+      '1: import core by its name, not ../packages/core/src/a.ts',
+    ],
+    [
+      'benchmarks/a.ts',
+      `import '../packages/cli/bin/a.js';`,
+      '1: import cli by its name, not ../packages/cli/bin/a.js',
+    ],
+    [
+      'packages/cli/src/a.test.ts',
+      `import '../../core/src/a.ts';`,
+      '1: import core by its name, not ../../core/src/a.ts',
+    ],
+  ])('refuses, in %s, %s', (path, text, message) => {
+    expect(check(path, text)).toEqual([message]);
+  });
+
+  test.each([
+    ['simulation/a.ts', `import { x } from '../packages/core/src/a.ts';`],
+    ['packages/core/src/a.test.ts', `import { x } from '../../core/src/a.ts';`],
+    ['packages/client/src/testing/a.ts', `import assert from 'node:assert/strict';`],
+    ['tests/a.test.ts', `import { expect } from 'vitest';`],
   ])('allows, in %s, %s', (path, text) => {
     expect(check(path, text)).toEqual([]);
   });
@@ -190,7 +231,7 @@ describe('the rule of handed time', () => {
     for (const path of [
       'server.ts',
       'cluster/a.ts',
-      'election/a.ts',
+      'leadership/a.ts',
       'leases/a.ts',
       'api/a.ts',
       'watch/a.ts',
@@ -202,6 +243,15 @@ describe('the rule of handed time', () => {
     for (const path of ['replica/a.test.ts', 'transport/a.ts', 'engines/postgres/a.ts', 'serve.ts']) {
       expect(check(timer, `packages/server/src/${path}`), path).toEqual([]);
     }
+  });
+
+  test('refuses the files of this machine in the file engine', () => {
+    const open = `import * as fs from 'node:fs';`;
+    expect(check(open, 'packages/server/src/engines/file/a.ts')).toHaveLength(1);
+    expect(check(`import { rm } from 'node:fs/promises';`, 'packages/server/src/engines/file/a.ts')).toHaveLength(1);
+    expect(check(open, 'packages/server/src/engines/file/node-file-system.ts')).toEqual([]);
+    expect(check(open, 'packages/server/src/engines/file/a.test.ts')).toEqual([]);
+    expect(check(open, 'packages/server/src/replica/a.ts')).toEqual([]);
   });
 
   test('allows what is handed over, and what a file is let have for a reason', () => {
@@ -258,7 +308,7 @@ describe('the naming rule', () => {
 
   test.each([
     ['packages/core/src/leaseStore.ts', 'export class LeaseStore {}', 'file names are kebab-case'],
-    ['packages/core/src/utils/lease.ts', 'export class Lease {}', 'name the folder after what is in it'],
+    ['packages/core/src/utils/lease.ts', 'export class Lease {}', 'name the folder after its contents'],
     ['packages/core/src/lease-part2.ts', 'export class Lease {}', 'split by noun, not into numbered parts'],
     ['packages/core/src/watch.ts', 'export class A {}', 'named after nothing that it exports (A)'],
     [

@@ -1,8 +1,8 @@
-/** Counts the calls of some methods of some objects, by taking their place. */
+/** Counts the calls of some methods of some objects, by wrapping them. */
 export class CallCounter {
   calls = 0;
 
-  /** A method that calls another one of them counts for two, so only name those that do not. */
+  /** A method that calls another counted method counts for two, so only name methods that do not. */
   watch(target: object, methods: readonly string[]): void {
     for (const method of methods) {
       const original: unknown = Reflect.get(target, method);

@@ -18,7 +18,7 @@ const columns = [
   'requests/lock/min',
 ];
 
-/** Keeps the run and writes the table of the README anew. */
+/** Stores the run and regenerates the table of the README. */
 export function writeLibraryReport(run: LibraryRun): void {
   writeFileSync(resultsFile, `${JSON.stringify(run, null, 2)}\n`);
   const readme = readFileSync(readmeFile, 'utf8');

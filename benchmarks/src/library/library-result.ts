@@ -1,4 +1,4 @@
-/** What one library gave on one store, as it is kept in library-results.json. */
+/** The results of one library on one store, as stored in library-results.json. */
 export interface LibraryResult {
   readonly name: string;
   readonly store: string;

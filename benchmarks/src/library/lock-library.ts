@@ -1,15 +1,15 @@
-/** A lock that somebody has. */
+/** A held lock. */
 export interface Held {
   release(): Promise<unknown>;
 }
 
-/** A library as one process uses it, with connections of its own. */
+/** A library as used by one process, with its own connections. */
 export interface Locker {
-  /** Takes the lock of a name, which is renewed from then on. Waits, in the way of the library, while it is taken. */
+  /** Acquires the lock of a name, which is renewed from then on. Waits in the library's way while it is held. */
   readonly acquire: (name: string) => Promise<Held>;
   /**
-   * Where waiting is made of something else than `acquire`: the lock, for one that waits and one that it waits for.
-   * Without it the same as `acquire`.
+   * For libraries that wait with another API than `acquire`: the lock for a waiter and for the holder that it waits
+   * for. Without it the same as `acquire`.
    */
   readonly acquireInLine?: (name: string) => Promise<Held>;
   close(): Promise<void>;
@@ -17,9 +17,9 @@ export interface Locker {
 
 /** A store that has just started, with the library on it. */
 export interface LockStore {
-  /** Another client, as another process would have it. */
+  /** Another client, as in another process. */
   open(options: { readonly ttlMs: number }): Promise<Locker>;
-  /** What has been sent to the store since the start: statements, commands, calls or messages. */
+  /** The requests sent to the store since the start: statements, commands, calls or messages. */
   requests(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface LockStore {
 export interface LockLibrary {
   readonly name: string;
   readonly store: string;
-  /** By what the requests are counted. */
+  /** The unit in which the requests are counted. */
   readonly counted: string;
   start(): Promise<LockStore>;
 }

@@ -1,4 +1,4 @@
-// npm run bench -- library: the library on each of its backends, beside others on the same stores.
+// npm run bench -- library: the library on each of its backends, compared with others on the same stores.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -29,7 +29,7 @@ const quickSizes: Sizes = { turnsMs: 200, wakeUps: 2, wakeUpsMs: 3_000, locks: 5
 const atOnce = 32;
 /** Of waiters, so that nothing is renewed or expires in a measurement. */
 const longTtlMs = 60_000;
-/** Of what is held: each is renewed three times while it is measured. */
+/** Of held locks: each is renewed three times while it is measured. */
 const heldTtlMs = 12_000;
 
 async function measure(library: LockLibrary, sizes: Sizes): Promise<LibraryResult> {
@@ -67,7 +67,7 @@ async function main(): Promise<number> {
   const parts = values.only.split(',');
   const chosen = all.filter(({ name, store }) => parts.some((part) => `${name} ${store}`.includes(part)));
   if (chosen.length === 0) throw new Error(`no library is named ${values.only}`);
-  // Whoever waits for a lease does not keep the process alive, and a driver in the process opens nothing that would.
+  // A wait for a lease does not keep the process alive, and an in-process driver opens no handle that would.
   const alive = setInterval(() => undefined, 60_000);
   const loadBefore = load();
   const results: LibraryResult[] = [];
@@ -85,7 +85,7 @@ async function main(): Promise<number> {
   clearInterval(alive);
   const run: LibraryRun = { ...describeRun(), loadBefore, loadAfter: load(), results };
   console.log(`\n${libraryTable(run)}`);
-  // A quick run and a part of them show that it works; they are no results to keep.
+  // A quick or partial run only shows that the benchmark works; its results are not stored.
   if (!values.quick && results.length === all.length) writeLibraryReport(run);
   return failures === 0 ? 0 : 1;
 }

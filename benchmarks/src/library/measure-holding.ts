@@ -9,7 +9,7 @@ export interface Holding {
   readonly requests: number;
 }
 
-/** What it takes to hold many locks and do nothing with them. */
+/** The cost of holding many idle locks. */
 export async function measureHolding(
   store: LockStore,
   locker: Locker,

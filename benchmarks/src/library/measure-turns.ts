@@ -1,6 +1,6 @@
 import type { Locker } from './lock-library.ts';
 
-/** How many times in a second a lock that nobody else wants was taken and released again. */
+/** The number of times per second that an uncontended lock was acquired and released. */
 export async function measureTurns(
   locker: Locker,
   { atOnce, forMs }: { readonly atOnce: number; readonly forMs: number },

@@ -1,6 +1,6 @@
 import type { Locker } from './lock-library.ts';
 
-/** Long enough that the second one has come to wait, and as random as releases are to those who look now and then. */
+/** Long enough that the second one waits, and random relative to the interval of libraries that poll. */
 const settleMinMs = 150;
 const settleSpreadMs = 250;
 

@@ -31,7 +31,7 @@ function onRedis(name: string, lockerOf: (client: Redis, ttlMs: number) => Omit<
   };
 }
 
-/** It renews nothing by itself, so this does it as its callers do: each lock by a timer, as often as Tenure does. */
+/** The library renews nothing by itself, so this does, as its users do: each lock by a timer, as often as Tenure. */
 const redlock = onRedis('redlock', (client, ttlMs) => {
   const locks = new Redlock([client], { retryCount: neverGiveUp });
   return {
@@ -60,7 +60,7 @@ const redisSemaphore = onRedis('redis-semaphore', (client, ttlMs) => ({
   },
 }));
 
-/** Its lock does not wait, so that the one who waits, and the one whom it waits for, campaign in an election. */
+/** Its lock does not wait, so the waiter and the holder campaign in an election. */
 const etcd3: LockLibrary = {
   name: 'etcd3',
   store: 'etcd',
@@ -90,7 +90,7 @@ const etcd3: LockLibrary = {
   },
 };
 
-/** As etcd itself counts them. */
+/** As counted by etcd itself. */
 async function messagesReceived(address: string): Promise<number> {
   const text = await (await fetch(`http://${address}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line.startsWith('grpc_server_msg_received_total'));

@@ -1,4 +1,4 @@
-/** What is used of redlock 4, which has no types of its own. */
+/** The used part of redlock 4, which has no types of its own. */
 declare module 'redlock' {
   import type { Redis } from 'ioredis';
 

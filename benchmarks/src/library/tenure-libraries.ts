@@ -23,7 +23,7 @@ import type { Locker, LockLibrary, LockStore } from './lock-library.ts';
 
 const backendCalls = ['enter', 'list', 'renew', 'leave', 'update'] as const;
 
-/** A backend of its own for each client, and what ends it with its connections. */
+/** A separate backend for each client, and the function that closes it with its connections. */
 interface Opened {
   readonly backend: LeaseBackend;
   readonly end: () => Promise<unknown>;
@@ -64,7 +64,7 @@ function lockerOf({ backend, end }: Opened, ttlMs: number): Locker {
 }
 
 async function startMemory(): Promise<Started> {
-  // What is in memory is shared by who is in the process.
+  // The in-memory backend is shared within the process.
   const backend = memoryBackend();
   return {
     open: async (counter) => {
@@ -76,7 +76,7 @@ async function startMemory(): Promise<Started> {
   };
 }
 
-/** The same backend as another object, so that it can be counted and closed for itself. */
+/** The same backend as a separate object, so that it can be counted and closed separately. */
 function viewOf(backend: LeaseBackend): LeaseBackend {
   const { kind, limits, pollIntervalMs } = backend;
   return {
@@ -123,7 +123,7 @@ async function startPostgres(listens: boolean): Promise<Started> {
   };
 }
 
-/** What the driver takes when it is told nothing. */
+/** The driver's default. */
 const mysqlConnections = 10;
 
 async function startMysql(): Promise<Started> {
@@ -154,7 +154,7 @@ async function startEtcd(kind: typeof etcdKind): Promise<Started> {
   };
 }
 
-/** The emulator runs in a process of its own, and keeps its tables in memory. */
+/** The emulator runs in a separate process, and keeps its tables in memory. */
 async function startDynamo(): Promise<Started> {
   const port = await freePort();
   const program = createRequire(import.meta.url).resolve('dynalite/cli.js');

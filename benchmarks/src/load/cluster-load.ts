@@ -2,16 +2,16 @@ import type { MeasuredCluster } from '../servers/measured-cluster.ts';
 import { runFrameLoad } from '../wire/frame-load.ts';
 import type { FrameLoadOptions } from '../wire/frame-load.ts';
 
-/** Where a load goes: to the member that leads, or over all three alike. */
+/** The target of a load: the leader, or all three members evenly. */
 export type Reach = 'leader' | 'all';
 
-/** As many requests under way as with one server, in a number of connections that three members share evenly. */
+/** As many concurrent requests as with one server, over a number of connections that three members share evenly. */
 const sizes = { connections: 9, streamsPerConnection: 90 };
 const fullRequests = 60_000;
 const quickRequests = 6_000;
 const warmUpShare = 0.5;
 
-/** What is sent. An index is that of a request of the warm-up and the load together. */
+/** The requests. Their indexes count warm-up and load together. */
 export type ClusterRequests = Pick<FrameLoadOptions, 'path' | 'framedRequest'> & {
   readonly onReply?: (index: number, message: Buffer) => void;
 };
@@ -28,7 +28,7 @@ export async function addressesOf(cluster: MeasuredCluster, reach: Reach): Promi
   return reach === 'leader' ? [leader] : cluster.addresses;
 }
 
-/** Warms the cluster up, and measures the load that counts. */
+/** Warms the cluster up, and runs the measured load. */
 export async function clusterLoad(
   cluster: MeasuredCluster,
   reach: Reach,

@@ -1,10 +1,10 @@
-/** How often a new question is asked while the ones before may still be without an answer. */
+/** The interval of new attempts while earlier ones may still be pending. */
 const intervalMs = 10;
 const timeoutMs = 60_000;
 
 /**
- * Asks all, again and again without waiting for the answers, until one of them says yes; resolves with the time, in ms
- * of the monotonic clock, at which that came. What fails is asked again.
+ * Polls all targets without waiting for earlier attempts, until one of them returns true; resolves with the time of
+ * that, in ms of the monotonic clock. Failed attempts are repeated.
  */
 export function firstAnswer(what: string, asks: readonly (() => Promise<boolean>)[]): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -15,7 +15,7 @@ export function firstAnswer(what: string, asks: readonly (() => Promise<boolean>
     };
     const askAll = () => {
       if (performance.now() - startedMs > timeoutMs) {
-        settle(() => reject(new Error(`${what}: waited ${timeoutMs} ms in vain`)));
+        settle(() => reject(new Error(`${what}: waited ${timeoutMs} ms without success`)));
         return;
       }
       for (const ask of asks) {

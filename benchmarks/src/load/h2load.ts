@@ -4,18 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { frame } from '../wire/grpc-frames.ts';
 
-/** The load that the targets are stated for: 8 connections with 100 streams each. */
+/** The load for which the targets are defined: 8 connections with 100 streams each. */
 export const h2loadConnections = 8;
 export const h2loadStreams = 100;
 
 export interface H2loadResult {
   readonly perSecond: number;
-  /** Bytes of messages, with gRPC's prefix, that the server sent: 5 for each error that h2load took for a success. */
+  /** Bytes of messages, with gRPC's prefix, that the server sent: 5 for each error that h2load counted as a success. */
   readonly dataBytes: number;
 }
 
 /**
- * Sends the same request over and over. h2load counts a gRPC error as a success: the caller proves that work was done.
+ * Sends the same request repeatedly. h2load counts a gRPC error as a success: the caller verifies that the work was
+ * done.
  */
 export async function runH2load(options: {
   readonly address: string;

@@ -8,13 +8,13 @@ export interface LargeReads {
   readonly key: string;
   readonly rangeEnd: string;
   readonly clients: number;
-  /** What each reply must have at least, so that no error passes for a read. */
+  /** The minimum size of each reply, so that an error does not count as a read. */
   readonly minBytes: number;
 }
 
 /**
- * Clients that read the same range again and again, each on a connection of its own and when the read before is
- * answered. They run on a thread of their own: what they receive must not hold up those whose latency is measured.
+ * Clients that read the same range repeatedly, each on its own connection and one read at a time. They run on a
+ * separate thread: the data that they receive must not delay the clients whose latency is measured.
  */
 export class LargeReaders {
   readonly #worker: Worker;
@@ -29,7 +29,7 @@ export class LargeReaders {
     this.#ended.catch(() => {});
   }
 
-  /** Ends the reads, and gives how many there were. */
+  /** Ends the reads, and returns their number. */
   async stop(): Promise<number> {
     this.#worker.postMessage('stop');
     const reads = await this.#ended;

@@ -5,9 +5,7 @@ import type { MeasuredServer } from '../servers/measured-server.ts';
 
 const sizes = { connections: 4, streamsPerConnection: 100 };
 
-/**
- * Grants the leases `first` to `last` by id, and checks that each reply gives the id and the TTL that were asked for.
- */
+/** Grants the leases `first` to `last` by id, and checks that each reply has the requested id and TTL. */
 export async function grantLeases(
   server: Pick<MeasuredServer, 'address'>,
   { first = 1, last, ttlSeconds }: { first?: number; last: number; ttlSeconds: number },

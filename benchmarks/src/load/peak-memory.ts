@@ -2,7 +2,7 @@ import type { MeasuredServer } from '../servers/measured-server.ts';
 
 const sampleMs = 20;
 
-/** Looks at a server's memory until it is told to stop; gives the most that it held beyond what it held at first. */
+/** Samples a server's memory until it is stopped; returns the peak above the first sample. */
 export class PeakMemory {
   readonly #server: MeasuredServer;
   readonly #firstBytes: number;

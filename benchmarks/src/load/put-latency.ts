@@ -3,7 +3,7 @@ import type { GrpcConnection } from '../wire/grpc-connection.ts';
 
 const writers = 8;
 
-/** Writes from a few callers, each waiting for its reply, until it is told to stop; gives every latency in ms. */
+/** Writes from a few callers, each waiting for its reply, until it is stopped; returns every latency in ms. */
 export class PutLatency {
   readonly latenciesMs: number[] = [];
   #stopped = false;

@@ -1,9 +1,7 @@
 import { methods, rangeRequest } from '../wire/etcd-messages.ts';
 import type { GrpcConnection } from '../wire/grpc-connection.ts';
 
-/**
- * Reads of one key, each when the one before is answered, until it is told to stop; gives every latency in ms.
- */
+/** Reads one key, one read at a time, until it is stopped; returns every latency in ms. */
 export class ReadLatency {
   readonly latenciesMs: number[] = [];
   #stopped = false;

@@ -1,7 +1,7 @@
 import { leaseReply, methods } from '../wire/etcd-messages.ts';
 import type { GrpcConnection } from '../wire/grpc-connection.ts';
 
-/** Renewals that may be on their way at once on the one stream; the next batch is sent when half of them came back. */
+/** Concurrent renewals on the one stream; the next batch is sent when half of them were answered. */
 const windowRenewals = 2000;
 const timeoutMs = 300_000;
 
@@ -16,8 +16,8 @@ export interface RenewalLoadOptions {
 }
 
 /**
- * Renews leases over one stream, pipelined, and returns renewals per second. Each reply must name a lease that was
- * asked for and not yet answered, with its full TTL: a server that loses, doubles or invents a reply fails the run.
+ * Renews leases over one stream, pipelined, and returns renewals per second. Each reply must name a lease with a
+ * pending request, with its full TTL: a lost, duplicate or invented reply fails the run.
  */
 export async function runRenewals(options: RenewalLoadOptions): Promise<number> {
   const waiting = new Uint16Array(options.leases + 1);
@@ -56,7 +56,7 @@ export async function runRenewals(options: RenewalLoadOptions): Promise<number> 
   return options.renewals / seconds;
 }
 
-/** A framed renewal, written by hand: the client's work must be small beside the server's. */
+/** A framed renewal, encoded by hand: the client's work must be small compared to the server's. */
 function framedRenewal(id: number): Buffer {
   let bytes = 1;
   for (let rest = id; rest >= 128; rest = Math.floor(rest / 128)) bytes += 1;

@@ -6,7 +6,7 @@ const fullRequests = 200_000;
 const quickRequests = 20_000;
 const warmUpShare = 0.2;
 
-/** Warms the server up, runs the load that counts, and returns its rate and the bytes of its replies. */
+/** Warms the server up, runs the measured load, and returns its rate and the bytes of its replies. */
 export async function unaryLoad(
   server: MeasuredServer,
   method: keyof typeof methods,
@@ -25,7 +25,7 @@ export function unaryRequests(quick: boolean): number {
   return quick ? quickRequests : fullRequests;
 }
 
-/** h2load takes a gRPC error for a success, so that a load proves nothing until what it left behind was counted. */
+/** h2load counts a gRPC error as a success, so a load is valid only after its effects were counted. */
 export function expectWork(what: string, found: number, wanted: number): void {
   if (found !== wanted) throw new Error(`${what}: ${found} found, ${wanted} wanted: the load did not do its work`);
 }

@@ -11,14 +11,17 @@ const mebibyte = 1024 * 1024;
 export interface UnreadWaves {
   readonly waves: number;
   readonly connections: number;
-  /** How long the clients of a wave hold what they have asked for. */
+  /** How long the clients of a wave leave their replies unread. */
   readonly waveMs: number;
   /** The frames that one client sends. */
   readonly requestsOf: (client: RawConnection) => Buffer;
   readonly log: (text: string) => void;
 }
 
-/** Waves of clients ask and read nothing, while another client puts: peak memory beyond the idle server, in MiB. */
+/**
+ * Waves of clients send requests and read nothing, while another client puts: peak memory above the idle server, in
+ * MiB.
+ */
 export async function measureUnreadWaves(
   server: MeasuredServer,
   { waves, connections, waveMs, requestsOf, log }: UnreadWaves,

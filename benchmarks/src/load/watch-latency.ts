@@ -3,10 +3,12 @@ import { GrpcConnection } from '../wire/grpc-connection.ts';
 
 const putIntervalMs = 20;
 const watched = { key: 'watched/', rangeEnd: 'watched0' };
-/** An event that has not come by then does not come. */
+/** The timeout of an event. */
 const patienceMs = 30_000;
 
-/** Puts keys at fixed times, and tells how long after each was sent a watch on another connection had its event. */
+/**
+ * Puts keys at fixed times, and measures for each the delay from sending it to its event on another connection's watch.
+ */
 export class WatchLatency {
   readonly #address: string;
   readonly #sentAtMs: number[] = [];

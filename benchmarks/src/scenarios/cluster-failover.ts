@@ -8,8 +8,8 @@ import { GrpcConnection } from '../wire/grpc-connection.ts';
 const message = putRequest('k'.repeat(16), 'v'.repeat(64));
 
 /**
- * The leader is killed, and the other two are asked every 10 ms who leads, and to write; when both is well the killed
- * one is started again, and the next leader's turn comes.
+ * Kills the leader, and polls the other two every 10 ms for the leader and with a write; when both succeed the killed
+ * one is restarted, and the next leader is killed.
  */
 export const clusterFailover: Scenario<MeasuredCluster> = {
   name: 'cluster-failover',
@@ -47,7 +47,7 @@ async function killLeader(cluster: MeasuredCluster): Promise<{ named: number; wr
   };
   const isWritten = async (connection: GrpcConnection) => {
     await connection.unary(methods.put, message);
-    // What the killed one had acknowledged before it died would count for nothing.
+    // A write acknowledged by the killed leader before it died would not count.
     return isNamed(connection);
   };
   const askingAll = (ask: (connection: GrpcConnection) => Promise<boolean>) =>

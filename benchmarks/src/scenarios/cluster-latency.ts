@@ -8,7 +8,7 @@ import { GrpcConnection } from '../wire/grpc-connection.ts';
 
 const message = putRequest('k'.repeat(16), 'v'.repeat(64));
 
-/** One client, which sends the next put when the one before is answered; over all servers it takes them in turn. */
+/** One client, one put at a time; over all servers it uses them in turn. */
 export function clusterLatency(reach: Reach): Scenario<MeasuredCluster> {
   return {
     name: `cluster-latency-${reach}`,

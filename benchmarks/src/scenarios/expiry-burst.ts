@@ -8,8 +8,8 @@ const ttlSeconds = 15;
 const waitMs = 120_000;
 
 /**
- * All leases are renewed in one go, so that they fall due within a second of each other. Measured is the time from the
- * moment the last of them fell due until the last key was gone; none may go before its own time.
+ * Renews all leases at once, so that they expire within a second of each other. Measures the time from the last
+ * deadline until the last key is deleted; none may be deleted before its deadline.
  */
 export const expiryBurst: Scenario = {
   name: 'expiry-burst',

@@ -16,8 +16,8 @@ interface Deadline {
 }
 
 /**
- * Leases with whole seconds of TTL, granted at an even pace of 1000 a second, fall due evenly over the time. A lag
- * counts from the moment the grant was answered plus the TTL; before the grant was sent plus the TTL none may go.
+ * Leases with whole seconds of TTL, granted evenly at 1000 a second, expire evenly over the time. The lag counts from
+ * the reply to the grant plus the TTL; no lease may expire before the sending of the grant plus the TTL.
  */
 export const expiryLag: Scenario = {
   name: 'expiry-lag',

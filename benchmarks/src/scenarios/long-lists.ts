@@ -9,7 +9,7 @@ import { frame } from '../wire/grpc-frames.ts';
 import { GrpcConnection } from '../wire/grpc-connection.ts';
 
 const keyDigits = 8;
-/** A transaction may look at 50,000 keys. */
+/** A transaction may scan 50,000 keys. */
 const txnRows = 49_000;
 const calmMs = 1000;
 const all = { rangeEnd: 'l' };
@@ -21,7 +21,7 @@ interface LongRequest {
   readonly atOnce: number;
 }
 
-/** What others wait while one client reads everything that there is. */
+/** The latency of other clients while one client reads everything. */
 export const longLists: Scenario = {
   name: 'long-lists',
   work: '1,000,000 keys and as many leases, read and sorted as a whole: longest read of another client',

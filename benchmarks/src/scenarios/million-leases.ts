@@ -9,7 +9,7 @@ const fewLeases = 1000;
 const ttlSeconds = 3600;
 const mebibyte = 1024 * 1024;
 
-/** Compared with itself: how much of the rate with 1,000 leases is left with 1,000,000, renewed in scattered order. */
+/** Compared with itself: the rate with 1,000,000 leases relative to 1,000, renewed in scattered order. */
 export const millionLeases: Scenario = {
   name: 'million-leases',
   work: '1,000,000 leases held: rate of renewals, as a share of that with 1,000',
@@ -27,7 +27,7 @@ export const millionLeases: Scenario = {
     const fewRate = await runRenewals({ ...load, leaseOf: few, renewals });
     await grantLeases(server, { first: fewLeases + 1, last: leases, ttlSeconds });
     log(`${leases} leases granted`);
-    // A step that shares no factor with the count visits every lease, and never two neighbours in turn.
+    // A step that is coprime to the count visits every lease, and never two neighbours in a row.
     const scattered = (index: number) => ((index * 377_777) % leases) + 1;
     const manyRate = await runRenewals({ ...load, leaseOf: scattered, renewals });
     const rssBytes = server.rssBytes();

@@ -9,7 +9,7 @@ import { GrpcConnection } from '../wire/grpc-connection.ts';
 const distinctKeys = 100_000;
 const keyDigits = 15;
 const value = 'v'.repeat(64);
-/** Where the key stands in a framed put: after gRPC's prefix, the field's tag and its length. */
+/** The offset of the key in a framed put: after gRPC's prefix, the field's tag and its length. */
 const keyOffset = 7;
 
 export const putVaried: Scenario = {

@@ -17,7 +17,7 @@ const settleMs = 2000;
 const mebibyte = 1024 * 1024;
 
 /**
- * The longest pause is the server's own measure of its event loop; etcd has none, so its put latencies stand beside.
+ * The longest pause as measured by the server's own event loop; etcd has none, so its put latencies are shown instead.
  */
 export const snapshotPause: Scenario = {
   name: 'snapshot-pause',
@@ -36,7 +36,7 @@ export const snapshotPause: Scenario = {
     const puts = new PutLatency(writing);
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     const before = puts.latenciesMs.length;
-    await longestPauseMs(server); // each scrape starts the measure anew
+    await longestPauseMs(server); // each scrape restarts the measurement
     const startedMs = performance.now();
     const bytes = await readSnapshot(connection);
     const tookMs = performance.now() - startedMs;
@@ -74,7 +74,7 @@ async function putKeys(server: MeasuredServer, count: number): Promise<void> {
   });
 }
 
-/** Reads a whole snapshot and returns its size; the last part must say that nothing remains. */
+/** Reads a whole snapshot and returns its size; the last part must report no remaining bytes. */
 async function readSnapshot(connection: GrpcConnection): Promise<number> {
   let bytes = 0;
   let remaining = -1;
@@ -89,7 +89,7 @@ async function readSnapshot(connection: GrpcConnection): Promise<number> {
   return bytes;
 }
 
-/** The longest delay of the event loop since the last call, from the server's metrics; NaN where there is none. */
+/** The longest delay of the event loop since the last call, from the server's metrics; NaN without that metric. */
 async function longestPauseMs(server: MeasuredServer): Promise<number> {
   const text = await new Promise<string>((resolve, reject) => {
     get(`http://${server.address}/metrics`, (response) => {

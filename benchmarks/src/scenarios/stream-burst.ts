@@ -9,10 +9,10 @@ import { type CallOptions, grpcHead, RawConnection } from '../wire/raw-connectio
 
 const connections = 10;
 const windowBytes = 65_535;
-/** Before the burst, for reads to settle, and after it, for what it leaves behind to show. */
+/** The time before the burst, for reads to settle, and after it, for its effects to show. */
 const calmMs = 1000;
 
-/** A burst of streams that their clients have no use for, while another client reads. */
+/** A burst of streams that their clients do not use, while another client reads. */
 interface Burst {
   readonly path: string;
   readonly message: Buffer;

@@ -5,7 +5,7 @@ import { httpGetHead } from '../wire/raw-connection.ts';
 const requestsPerConnection = 1000;
 const waveMs = 3000;
 
-/** Clients ask for the metrics over HTTP/2, many times over, and read nothing. */
+/** Clients request the metrics over HTTP/2, many times, and read nothing. */
 export const unreadHttp: Scenario = {
   name: 'unread-http',
   work: '20,000 unread HTTP/2 replies to GET /metrics, three times: peak memory above that of the idle server',

@@ -10,7 +10,7 @@ const valueBytes = 1_400_000;
 const callsPerConnection = 10;
 const waveMs = 2000;
 
-/** Clients ask for all that there is, many times over, and read nothing. */
+/** Clients request all keys, many times, and read nothing. */
 export const unreadReplies: Scenario = {
   name: 'unread-replies',
   work: '600 unread replies of 28 MB over 60 connections, five times: peak memory above that of the idle server',

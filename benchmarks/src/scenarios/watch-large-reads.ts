@@ -10,7 +10,9 @@ const keys = 50;
 const valueBytes = 100_000;
 const readers = 4;
 
-/** What a watch waits for its events while others read much. Short rounds, many: a busy moment hits both servers. */
+/**
+ * The latency of a watch while other clients read large ranges. Many short rounds: a busy moment affects both servers.
+ */
 export const watchLargeReads: Scenario = {
   name: 'watch-large-reads',
   work: 'A watch while four clients read ranges of 5 MB, two seconds: longest time from a put to its event',
@@ -37,7 +39,7 @@ export const watchLargeReads: Scenario = {
         'p50, ms': percentile(latenciesMs, 0.5),
         'p90, ms': percentile(latenciesMs, 0.9),
         'reads of 5 MB, 1/s': reads / (runMs / 1000),
-        // What the machine and the reading of replies withheld from the client that measures.
+        // The time taken from the measuring client by the machine and by reading replies.
         'longest pause of the client, ms': ownDelay.max / 1e6,
       },
     };

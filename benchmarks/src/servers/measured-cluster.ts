@@ -10,22 +10,22 @@ import { MeasuredProcess } from './measured-process.ts';
 const agreeTimeoutMs = 60_000;
 const retryMs = 10;
 
-/** What a cluster consists of. */
+/** The parts of a cluster. */
 export interface ClusterPlan {
-  /** The members: the address at which clients reach each, host:port, and how to start it, once and again. */
+  /** The members: the client address of each, host:port, and how to start and restart it. */
   readonly members: readonly { readonly address: string; readonly command: Command }[];
-  /** What runs below them already, such as a database; it is stopped with the cluster. */
+  /** Running infrastructure, such as a database; it is stopped with the cluster. */
   readonly below: readonly { cpuMs(): number; stop(): Promise<void> }[];
 }
 
-/** One of the systems that are compared, three servers of it. */
+/** One of the compared systems, with three servers. */
 export interface ClusterKind {
   readonly name: string;
-  /** `folder` is made for the run and deleted at the end. */
+  /** `folder` is created for the run and deleted at the end. */
   plan(folder: string): Promise<ClusterPlan>;
 }
 
-/** Processor time in ms, of the members and of what runs below them. */
+/** Processor time in ms, of the members and the infrastructure. */
 export interface ClusterCpu {
   readonly membersMs: number;
   readonly belowMs: number;
@@ -60,7 +60,7 @@ export class MeasuredCluster {
     return this.#plan.members.map(({ address }) => address);
   }
 
-  /** The address of the member that all who live hold for the leader, waited for. */
+  /** The address of the member that all living members report as leader, awaited. */
   async leader(): Promise<string> {
     const deadlineMs = performance.now() + agreeTimeoutMs;
     for (;;) {
@@ -74,7 +74,7 @@ export class MeasuredCluster {
     }
   }
 
-  /** Starts a member, also one that was killed, on its folder and at its address; resolves when it answers. */
+  /** Starts a member, also a killed one, on its folder and at its address; resolves when it responds. */
   async startMember(at: number): Promise<void> {
     const member = this.#plan.members[at];
     if (member === undefined) throw new Error(`there is no member ${at}`);

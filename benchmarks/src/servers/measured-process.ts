@@ -2,15 +2,15 @@ import { ChildProgram, type Command } from '@tenure/test-support';
 import { readdirSync, readFileSync } from 'node:fs';
 
 const startTimeoutMs = 120_000;
-/** How the kernel counts processor time for programs, whatever its own tick is. */
+/** The kernel's unit of processor time for programs, independent of its own tick. */
 const msPerClockTick = 10;
 
-// What ends the benchmarks from outside ends their servers, by the end of this process.
+// When the benchmarks are stopped from outside, the end of this process stops their servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
-/** A server that runs as a process of its own, and what it takes of the machine. */
+/** A server as a child process, and its resource usage. */
 export class MeasuredProcess extends ChildProgram {
-  /** Resolves when it answers for the first time. */
+  /** Resolves when it first responds. */
   static async start(command: Command, isUp: () => Promise<unknown>): Promise<MeasuredProcess> {
     const server = new MeasuredProcess({ ...command, isSilent: true });
     try {
@@ -40,7 +40,7 @@ export function cpuMsOf(pid: number): number {
   return ofTree.reduce((sum, stat) => sum + (stat?.cpuMs ?? 0), 0);
 }
 
-/** Undefined for a process that has ended meanwhile. What its own children used counts once they have ended. */
+/** Undefined for a process that has ended meanwhile. The usage of its children counts once they have ended. */
 function readStat(pid: string): { pid: number; parent: number; cpuMs: number } | undefined {
   let stat: string;
   try {
@@ -48,7 +48,7 @@ function readStat(pid: string): { pid: number; parent: number; cpuMs: number } |
   } catch {
     return undefined;
   }
-  // The name of the program stands in brackets and may hold anything; behind it come the state and the parent.
+  // The name of the program is in brackets and may contain anything; the state and the parent follow.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
   return { pid: Number(pid), parent: Number(fields[1]), cpuMs: ticks * msPerClockTick };

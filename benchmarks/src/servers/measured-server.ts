@@ -5,14 +5,14 @@ import { type Command, freePorts } from '@tenure/test-support';
 import { answers } from './answers.ts';
 import { MeasuredProcess } from './measured-process.ts';
 
-/** How to start one of the servers that are compared. */
+/** How to start one of the compared servers. */
 export interface ServerKind {
   readonly name: string;
-  /** With a data folder that is made for the run and ports that nobody uses. */
+  /** With a data folder created for the run and unused ports. */
   command(dataDir: string, clientPort: number, peerPort: number): Command;
 }
 
-/** A server that runs as a process of its own, with a data folder of its own that is deleted at the end. */
+/** A server as a child process, with its own data folder, which is deleted at the end. */
 export class MeasuredServer {
   readonly kind: ServerKind;
   readonly #dataDir: string;
@@ -45,7 +45,9 @@ export class MeasuredServer {
     return this.#process?.rssBytes() ?? 0;
   }
 
-  /** Ends the process in order, starts it on the same folder, and returns the time until it answered a read again. */
+  /**
+   * Stops the process regularly, restarts it on the same folder, and returns the time until it answered a read again.
+   */
   async restart(): Promise<number> {
     await this.#process?.end();
     const startedMs = performance.now();

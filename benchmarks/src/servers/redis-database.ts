@@ -5,7 +5,7 @@ import { freePort } from '@tenure/test-support';
 import { Redis } from 'ioredis';
 import { MeasuredProcess } from './measured-process.ts';
 
-/** A Redis with its defaults, which writes nothing to the disk before it answers. */
+/** A Redis with its defaults, which replies before it writes to the disk. */
 export class RedisDatabase {
   readonly port: number;
   readonly #folder: string;

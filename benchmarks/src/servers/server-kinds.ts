@@ -13,7 +13,7 @@ export const etcdKind: ServerKind = {
   },
 };
 
-/** etcd's defaults but for names and addresses, what it logs, and a quota that no run meets. */
+/** etcd's defaults except for names and addresses, its log level, and a quota that no run reaches. */
 export function etcdArguments(member: {
   readonly name: string;
   readonly dataDir: string;
@@ -31,7 +31,7 @@ export function etcdArguments(member: {
   ];
 }
 
-/** `profileDir` is where a CPU profile of each server process is left, for whoever looks into a number. */
+/** `profileDir` is the folder for a CPU profile of each server process, to analyse a result. */
 export function tenureCommand(flags: readonly string[], profileDir?: string): Command {
   const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   return { program: process.execPath, args: [...profile, builtCommand, 'serve', ...flags] };
@@ -47,7 +47,7 @@ export function tenureKind(profileDir?: string): ServerKind {
   };
 }
 
-/** A handler on node:http2 that answers a put and does no work: as fast as any server on node:http2 could be. */
+/** A handler on node:http2 that answers a put and does no work: the upper limit for any server on node:http2. */
 export const emptyHandlerKind: ServerKind = {
   name: 'empty handler',
   command: (_dataDir, clientPort) => ({

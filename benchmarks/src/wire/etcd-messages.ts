@@ -1,6 +1,6 @@
 import { bytesOf, MessageWriter, readFields, varintOf } from './protobuf.ts';
 
-/** The requests of the benchmarks, as etcd's v3 API numbers their fields. */
+/** The requests of the benchmarks, with the field numbers of etcd's v3 API. */
 export const methods = {
   put: '/etcdserverpb.KV/Put',
   range: '/etcdserverpb.KV/Range',
@@ -54,7 +54,7 @@ export function revisionOf(reply: Buffer): number {
   return varintOf(bytesOf(reply, 1), 3);
 }
 
-/** Who answered a question for the status, whom it holds for the leader (0: nobody), and in which term. */
+/** The responding member, the leader it reports (0: none), and the term, from a reply to Status. */
 export function statusOf(reply: Buffer): { member: bigint; leader: bigint; term: number } {
   const found = { member: 0n, leader: 0n, term: varintOf(reply, 6) };
   for (const field of readFields(bytesOf(reply, 1))) if (field.number === 2) found.member = field.varint;
@@ -73,8 +73,8 @@ export function leaseCountOf(leasesReply: Buffer): number {
 }
 
 /**
- * ID and TTL of a reply to a grant, a renewal or a question for the time to live: all three number them alike. Read by
- * hand, since a slow client would hide how fast a server renews; ids here are ours and small.
+ * ID and TTL of a reply to a grant, a renewal or a TimeToLive: all three use the same field numbers. Decoded by hand,
+ * since a slow client would hide how fast a server renews; ids here are chosen small.
  */
 export function leaseReply(reply: Buffer): { id: number; ttlSeconds: number } {
   const found = { id: 0, ttlSeconds: 0 };
@@ -105,7 +105,7 @@ export interface WatchReply {
   readonly deletedKeys: readonly string[];
 }
 
-/** What one message of a watch says: whether it confirms the watch, and the keys that were put and deleted. */
+/** One message of a watch: whether it confirms the watch, and the keys that were put and deleted. */
 export function watchReply(reply: Buffer): WatchReply {
   let created = false;
   let canceled = false;

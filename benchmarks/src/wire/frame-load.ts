@@ -2,20 +2,20 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 /**
- * A unary load whose every request differs, which h2load cannot send. It writes HTTP/2 frames by hand, since a client
- * on node:http2 would be slower than what it measures: the header block is the same bytes each time, and a reply counts
- * as good when its stream ended and carried a message (gRPC sends none with an error).
+ * A unary load in which every request differs, which h2load cannot send. It writes HTTP/2 frames by hand, since a
+ * client on node:http2 would be slower than the measured server: the header block is the same bytes each time, and a
+ * reply counts as successful when its stream ended and had a message (gRPC sends none with an error).
  */
 export interface FrameLoadOptions {
-  /** host:port, one or several: the connections are dealt out over them in turn. */
+  /** host:port, one or several: the connections are distributed over them in turn. */
   readonly address: string | readonly string[];
   readonly path: string;
   readonly requests: number;
   readonly connections: number;
   readonly streamsPerConnection: number;
-  /** The framed message of request `index`; used at once, so the same buffer may be given again. */
+  /** The framed message of request `index`; used at once, so the same buffer may be returned again. */
   readonly framedRequest: (index: number) => Buffer;
-  /** Sees the message of each good reply, without gRPC's prefix. */
+  /** Receives the message of each successful reply, without gRPC's prefix. */
   readonly onReply?: (index: number, message: Buffer) => void;
 }
 
@@ -28,8 +28,8 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 const windowIncrement = 2 ** 30;
 const frameHeaderBytes = 9;
 /**
- * What a server allows to be under way before it has read anything (RFC 9113, 6.9.2): requests must stay below half of
- * it.
+ * The amount of data that a server accepts before it has read anything (RFC 9113, 6.9.2): requests must stay below half
+ * of it.
  */
 const initialWindowBytes = 65_535;
 const type = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const;
@@ -168,7 +168,7 @@ function frameHeader(length: number, kind: number, flags: number, streamId: numb
   return header;
 }
 
-/** The headers of a request as HPACK literals without indexing: the same bytes for every request, no table to keep. */
+/** The headers of a request as HPACK literals without indexing: the same bytes for every request, without a table. */
 function headerBlock(path: string, authority: string): Buffer {
   const literal = (name: string, value: string) => {
     if (name.length > 126 || value.length > 126) throw new Error(`the header ${name} is too long for one length byte`);

@@ -9,14 +9,14 @@ const unaryTimeoutMs = 120_000;
 /** One gRPC stream in both directions. `closed` rejects unless the server ends it with status 0. */
 export interface GrpcStream {
   send(message: Buffer): void;
-  /** Sends messages that are framed already, many in one write. */
+  /** Sends messages that are already framed, many in one write. */
   sendFramed(framed: Buffer): void;
   end(): void;
   cancel(): void;
   readonly closed: Promise<void>;
 }
 
-/** A gRPC client over node:http2, the same for every server that is measured. One connection. */
+/** A gRPC client over node:http2, the same for every measured server. One connection. */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
 
@@ -33,7 +33,7 @@ export class GrpcConnection {
     });
     session.setLocalWindowSize(connectionWindowBytes);
     session.on('error', () => {
-      // Each stream reports it to whoever waits for it.
+      // Each stream reports it to its caller.
     });
     return new GrpcConnection(session);
   }
@@ -51,7 +51,7 @@ export class GrpcConnection {
     return reply;
   }
 
-  /** A call whose reply is thrown away as it comes, so that a long one costs this side little; gives its bytes. */
+  /** A call whose reply is discarded as it arrives, so that a long one costs this side little; returns its size. */
   async discarded(path: string, message: Buffer): Promise<number> {
     const stream = this.#request(path);
     const closed = ended(stream, path);
@@ -73,7 +73,7 @@ export class GrpcConnection {
         stream.destroy(error as Error);
       }
     });
-    // Whoever started the stream may look at `closed` late or never; a failure must not end the process before.
+    // The caller may read `closed` late or never; a failure must not end the process before.
     closed.catch(() => {});
     return {
       send: (message) => void stream.write(frame(message)),

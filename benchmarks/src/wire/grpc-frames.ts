@@ -8,7 +8,7 @@ export function frame(message: Buffer): Buffer {
   return framed;
 }
 
-/** Cuts a stream of bytes into messages. A message is valid during the call of `onMessage` only. */
+/** Splits a stream of bytes into messages. A message is valid only during the call of `onMessage`. */
 export class FrameReader {
   #pending: Buffer = Buffer.alloc(0);
   readonly #onMessage: (message: Buffer) => void;
@@ -23,7 +23,7 @@ export class FrameReader {
     while (bytes.length - at >= prefixBytes) {
       const end = at + prefixBytes + bytes.readUInt32BE(at + 1);
       if (end > bytes.length) break;
-      if (bytes[at] !== 0) throw new Error('a reply is compressed though nobody asked for it');
+      if (bytes[at] !== 0) throw new Error('a reply is compressed without a request for it');
       this.#onMessage(bytes.subarray(at + prefixBytes, end));
       at = end;
     }

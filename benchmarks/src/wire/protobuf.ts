@@ -1,4 +1,4 @@
-/** One field of a message as it stands on the wire: a number for varints, bytes for everything with a length. */
+/** One field of a message on the wire: a number for varints, bytes for everything with a length. */
 export interface Field {
   readonly number: number;
   readonly varint: bigint;
@@ -7,7 +7,7 @@ export interface Field {
 
 const noBytes = Buffer.alloc(0);
 
-/** A small protobuf writer and reader: the benchmarks share no code with what they measure. */
+/** A small protobuf writer and reader: the benchmarks share no code with the measured server. */
 export class MessageWriter {
   readonly #parts: Buffer[] = [];
 

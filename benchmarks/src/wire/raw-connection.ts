@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 /**
- * An HTTP/2 connection that says what it is told to and no more: it gives no windows, so that a server gets rid of no
- * byte of a body, and throws away what it is sent. Frames are written by hand, many in one write, so that a burst
- * costs this side next to nothing.
+ * An HTTP/2 connection that sends only the given frames: it opens no windows, so that a server cannot send any byte of
+ * a body, and discards received data. Frames are written by hand, many in one write, so that a burst costs this side
+ * next to nothing.
  */
 export class RawConnection {
   readonly #socket: Socket;
@@ -19,7 +19,7 @@ export class RawConnection {
     socket.on('close', () => (this.#isClosed = true));
   }
 
-  /** `address` is host:port. `windowBytes` is what the server may send on each stream. */
+  /** `address` is host:port. `windowBytes` is the server's window on each stream. */
   static async open(address: string, { windowBytes }: { readonly windowBytes: number }): Promise<RawConnection> {
     const [host = '', port] = address.split(':');
     const socket = connect({ host, port: Number(port), noDelay: true });
@@ -47,7 +47,7 @@ export class RawConnection {
     });
   }
 
-  /** The frames of calls: each opens a stream, sends its message, and then what `options` say. */
+  /** The frames of calls: each opens a stream, sends its message, and then the frames given by `options`. */
   calls(count: number, head: Buffer, message: Buffer, options: CallOptions = {}): Buffer {
     const frames: Buffer[] = [];
     const resets: Buffer[] = [];
@@ -76,7 +76,7 @@ export interface CallOptions {
   readonly reset?: 'at once' | 'when all are open';
 }
 
-/** The headers of a call as HPACK literals without indexing: the same bytes for each, no table to keep. */
+/** The headers of a call as HPACK literals without indexing: the same bytes for each, without a table. */
 export function grpcHead(path: string): Buffer {
   return literals([
     [':method', 'POST'],

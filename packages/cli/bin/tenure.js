@@ -12,11 +12,11 @@ async function loadCli() {
   }
 }
 
-// A reader that has seen enough (tenure get ... | head) is no fault.
+// A reader that closes the pipe early (tenure get ... | head) is not an error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const { stdin, stdout, stderr, env } = process;
 const cli = await loadCli();
 process.exitCode = cli === undefined ? 1 : await cli.main(process.argv.slice(2), { stdin, stdout, stderr, env });
-// What still runs, such as a server that failed, must not keep the process; what was written goes out first.
+// A remaining handle, such as one of a failed server, must not keep the process alive. Output is flushed first.
 stdout.write('', () => stderr.write('', () => process.exit()));

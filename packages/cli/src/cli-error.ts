@@ -1,4 +1,4 @@
-/** What went wrong, as scripts may tell it from the exit code. */
+/** The kind of failure. A script reads it from the exit code. */
 export type CliErrorCode =
   /** The server refused, a file could not be written, and the like. */
   | 'failed'
@@ -8,14 +8,14 @@ export type CliErrorCode =
   | 'unreachable'
   /** No answer in time: a change may have been made or not. */
   | 'timeout'
-  /** The lease was not had within the time that was given to wait. */
+  /** The lease was not acquired within the wait time. */
   | 'not-acquired'
   /** The lease was lost while it was needed. */
   | 'lost';
 
 /**
- * The exit code of each; 0 is success. They are part of the command's interface. The last two are out of the way of
- * what a command that runs under a lease ends with by itself, as those of timeout(1) are.
+ * The exit code of each; 0 is success. They are part of the command's interface. The last two are values that a command
+ * under a lease rarely uses itself; timeout(1) has its codes for the same reason.
  */
 export const exitCodes: Readonly<Record<CliErrorCode, number>> = {
   failed: 1,

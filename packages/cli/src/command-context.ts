@@ -6,7 +6,7 @@ import { connectionOptions } from './connection-options.ts';
 import { explainFailure } from './etcd-failure.ts';
 import { Output, type OutputFormat } from './output/output.ts';
 
-/** What a command may touch of the process. */
+/** The parts of the process that a command may use. */
 export interface CommandIo {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -14,16 +14,16 @@ export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a command that talks to a server works with. */
+/** The client and the output of a command that talks to a server. */
 export interface ClientSession {
   readonly client: EtcdClient;
   readonly output: Output;
 }
 
-/** The options that every command of the client takes, and what is made of them. */
+/** The options that all client commands share, and the client and the output built from them. */
 export class CommandContext {
   readonly io: CommandIo;
-  /** Of the whole command, if it ends well. */
+  /** The exit code of the command if it throws no error. */
   exitCode = 0;
 
   constructor(io: CommandIo) {
@@ -31,7 +31,7 @@ export class CommandContext {
   }
 
   /**
-   * Runs `action` with a client as the options say, and closes it however it ended. What the library throws becomes a
+   * Runs `action` with a client built from the options, and always closes the client. An error of the library becomes a
    * CliError.
    */
   async withClient(command: Command, action: (session: ClientSession) => Promise<void>): Promise<void> {
@@ -45,12 +45,12 @@ export class CommandContext {
     }
   }
 
-  /** Where results go, in the format that the options ask for. */
+  /** The output for results, in the format of `--write-out`. */
   output(command: Command): Output {
     return new Output(this.io.stdout, outputFormat(command.optsWithGlobals<{ writeOut: string }>().writeOut));
   }
 
-  /** One line for the person at the terminal, beside the results on stdout. */
+  /** One line on stderr for the user, since stdout has only the results. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);
   }

@@ -4,7 +4,7 @@ import type { EtcdOptions } from 'tenure/etcd';
 import { CliError } from './cli-error.ts';
 import { parseDurationMs } from './duration.ts';
 
-/** As commander reads them. */
+/** The options as parsed by commander. */
 interface ConnectionFlags {
   readonly endpoints: string;
   readonly commandTimeout: string;
@@ -16,7 +16,7 @@ interface ConnectionFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Adds what every command of the client takes. An empty variable counts as none, as it does for the server. */
+/** Adds the options that all client commands share. An empty variable counts as unset, as it does for the server. */
 export function withConnectionOptions(command: Command, env: Environment): Command {
   const given = (name: string, fallback = ''): string => env[name] || fallback;
   return command
@@ -30,17 +30,21 @@ export function withConnectionOptions(command: Command, env: Environment): Comma
       'how long one call may take [TENURE_COMMAND_TIMEOUT]',
       given('TENURE_COMMAND_TIMEOUT', '5s'),
     )
-    .option('--cacert <FILE>', 'TLS: PEM file with the authorities to trust [TENURE_CACERT]', given('TENURE_CACERT'))
-    .option('--cert <FILE>', 'TLS: PEM file with the certificate to show [TENURE_CERT]', given('TENURE_CERT'))
+    .option(
+      '--cacert <FILE>',
+      'TLS: PEM file with the trusted certificate authorities [TENURE_CACERT]',
+      given('TENURE_CACERT'),
+    )
+    .option('--cert <FILE>', 'TLS: PEM file with the client certificate [TENURE_CERT]', given('TENURE_CERT'))
     .option('--key <FILE>', 'TLS: PEM file with its key [TENURE_KEY]', given('TENURE_KEY'))
     .option('--user <NAME>', 'user, whose password is in TENURE_PASSWORD [TENURE_USER]', given('TENURE_USER'));
 }
 
-/** What the library connects with. Throws CliError `usage`, or `failed` for a file that can't be read. */
+/** The options of EtcdClient. Throws a CliError `usage`, or `failed` for a file that can't be read. */
 export function connectionOptions(command: Command, env: Environment): EtcdOptions & { readonly timeoutMs: number } {
   const flags = command.optsWithGlobals<ConnectionFlags>();
   const timeoutMs = parseDurationMs('--command-timeout', flags.commandTimeout);
-  if (timeoutMs === 0) throw new CliError('usage', '--command-timeout must be more than nothing');
+  if (timeoutMs === 0) throw new CliError('usage', '--command-timeout must be greater than zero');
   if ((flags.cert === '') !== (flags.key === '')) throw new CliError('usage', '--cert and --key go together');
   const tls = {
     ...(flags.cacert === '' ? {} : { ca: pem('--cacert', flags.cacert) }),

@@ -11,7 +11,7 @@ function explained(details: string, status: number, reason?: string): unknown {
   return explainFailure(new EtcdError('ambiguous', 'host:1', details, { cause, reason }), timeoutMs);
 }
 
-test('what a server knows more stands behind its text', () => {
+test('details of a server follow its error text', () => {
   const message = 'etcdserver: request timed out: there is no leader';
   expect(explained('etcdserver: request timed out', 14, 'there is no leader')).toMatchObject({
     code: 'timeout',
@@ -64,7 +64,7 @@ test.each([
   ['a:1: self-signed certificate', 'cannot connect to a:1: self-signed certificate'],
   ['a:1: it does not speak TLS', 'it does not speak TLS: leave out https://'],
   ['a:1: it does not answer; b:2: connect ECONNREFUSED', 'server does; no server at b:2'],
-])('no way to a server: %s', (details, message) => {
+])('no connection to a server: %s', (details, message) => {
   const error = new EtcdError('unreachable', 'no connection', details);
   const expected = { code: 'unreachable', message: expect.stringContaining(message) };
   expect(explainFailure(error, timeoutMs)).toMatchObject(expected);
@@ -73,13 +73,13 @@ test.each([
   );
 });
 
-test('a server without users says so, although it can be reached', () => {
+test('a server without users has an error of its own, since it can be reached', () => {
   const cause = new EtcdError('unreachable', 'a:1', 'Authenticate is not implemented by this version of Tenure');
   const expected = { code: 'failed', message: 'a:1 knows no users yet: leave out --user and TENURE_USER' };
   expect(explainFailure(cause, timeoutMs)).toMatchObject(expected);
 });
 
-test('the other errors of the library have codes of their own, and what is not its own stays what it is', () => {
+test('the other errors of the library have codes of their own, and foreign errors stay unchanged', () => {
   expect(explainFailure(new UsageError('too long'), timeoutMs)).toMatchObject({ code: 'usage', message: 'too long' });
   expect(explainFailure(new LeaseHeldError('a', 'b'), timeoutMs)).toMatchObject({ code: 'not-acquired' });
   expect(explainFailure(new LeaseLostError('a', 'revoked'), timeoutMs)).toMatchObject({ code: 'lost' });

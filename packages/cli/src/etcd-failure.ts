@@ -5,22 +5,22 @@ import { CliError, type CliErrorCode } from './cli-error.ts';
 const outcomeUnknown = 'a change may have been made or not';
 const deadlineExceeded = 4;
 const unavailable = 14;
-/** The client's words, and those of a server that saw the same deadline pass; etcd 3.4 gives them another status. */
+/** The deadline errors of the client and of a server. etcd 3.4 sends the latter with another status. */
 const ownDeadline = /^Deadline exceeded|^(?:etcdserver: )?context deadline exceeded$/;
-/** The server's own time was over: it may have done what it was asked for, whatever the status says. */
+/** The server's own deadline passed: it may have executed the request, whatever the status says. */
 const serverDeadline = 'etcdserver: request timed out';
-/** A server may say so of what it has done: it looks at its quota again afterwards. */
+/** A server may send this for a write it has done, since it checks its quota again afterwards. */
 const noSpace = 'etcdserver: mvcc: database space exceeded';
 
-/** What refusals ask of whoever typed the command. */
+/** Advice to the user for errors of the server. */
 const advice: ReadonlyMap<string, string> = new Map([
   ['etcdserver: user name is empty', 'give --user, and the password in TENURE_PASSWORD'],
   ['etcdserver: authentication failed, invalid user ID or password', 'see --user and TENURE_PASSWORD'],
 ]);
 
 /**
- * What the library threw, as one line for a person and an exit code. `timeoutMs` is how long one call may take. What is
- * no error of the library stays what it is.
+ * Turns an error of the library into a one-line message with an exit code. `timeoutMs` is the limit of one call. Other
+ * errors are returned unchanged.
  */
 export function explainFailure(error: unknown, timeoutMs: number): unknown {
   if (error instanceof EtcdError) return etcdFailure(error, timeoutMs);
@@ -73,7 +73,7 @@ function grpcStatusOf(error: unknown): number | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined;
 }
 
-/** The library names every endpoint and why there is no connection to it, one after the other. */
+/** The library lists every endpoint with the reason why there is no connection to it. */
 function unreachable(details: string): string {
   return details.split('; ').map(oneUnreachable).join('; ');
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keyRange } from './key-range.ts';
 
-/** Whether the server would count `key` into the range. */
+/** Whether the range contains `key`, as the server decides it. */
 function holds(range: { key: Uint8Array; rangeEnd: Uint8Array }, key: Buffer): boolean {
   if (key.compare(range.key) < 0) return false;
   return (range.rangeEnd.length === 1 && range.rangeEnd[0] === 0) || key.compare(range.rangeEnd) < 0;
@@ -10,7 +10,7 @@ function holds(range: { key: Uint8Array; rangeEnd: Uint8Array }, key: Buffer): b
 
 const text = fc.string({ unit: 'grapheme', maxLength: 4 });
 
-test('--prefix holds exactly the keys that begin with it', () => {
+test('--prefix selects exactly the keys that begin with it', () => {
   fc.assert(
     fc.property(text, text, fc.boolean(), (prefix, other, extend) => {
       const key = Buffer.from(extend ? prefix + other : other);
@@ -21,7 +21,7 @@ test('--prefix holds exactly the keys that begin with it', () => {
   );
 });
 
-test('--from-key holds the key and all behind it', () => {
+test('--from-key selects the key and all greater keys', () => {
   fc.assert(
     fc.property(text, text, (from, other) => {
       const key = Buffer.from(other);
@@ -34,7 +34,8 @@ test('--from-key holds the key and all behind it', () => {
 test('one key, and a range', () => {
   expect(keyRange('a', undefined, {})).toEqual({ key: Buffer.from('a'), rangeEnd: Buffer.from('') });
   expect(keyRange('a', 'c', {})).toEqual({ key: Buffer.from('a'), rangeEnd: Buffer.from('c') });
-  // A range begins behind the empty key, which the server refuses; alone it is sent, to be refused.
+  // A range starts after the empty key, which the server refuses. The empty key alone is sent, so that the server
+  // refuses it.
   for (const wide of [keyRange('', undefined, { prefix: true }), keyRange('', undefined, { fromKey: true })]) {
     expect(wide).toEqual({ key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) });
   }

@@ -13,7 +13,7 @@ export interface KeyRange {
 
 const everything = Uint8Array.of(0);
 
-/** The range of keys that a command names by KEY, RANGE_END, --prefix and --from-key, as etcd's API wants it. */
+/** The range of keys that KEY, RANGE_END, --prefix and --from-key of a command name, in the form of etcd's API. */
 export function keyRange(key: string, rangeEnd: string | undefined, options: RangeOptions): KeyRange {
   const wide = [options.prefix === true, options.fromKey === true, rangeEnd !== undefined].filter(Boolean).length;
   if (wide > 1) throw new CliError('usage', 'RANGE_END, --prefix and --from-key exclude each other');
@@ -25,7 +25,7 @@ export function keyRange(key: string, rangeEnd: string | undefined, options: Ran
   return { key: from, rangeEnd: Buffer.from(rangeEnd ?? '') };
 }
 
-// The first key behind all that begin with `prefix`; without one (all bytes are 0xff), everything from there on.
+// The first key after all keys with this prefix. If there is none (all bytes are 0xff), the range has no end.
 function prefixEnd(prefix: Buffer): Uint8Array {
   const last = prefix.findLastIndex((byte) => byte < 0xff);
   if (last < 0) return everything;

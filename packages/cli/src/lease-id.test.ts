@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatLeaseId, parseLeaseId } from './lease-id.ts';
 
-test('every int64 goes out and comes back', () => {
+test('every int64 is formatted and parsed back', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
       const text = formatLeaseId(id);

@@ -5,7 +5,7 @@ import { parseDurationMs } from './duration.ts';
 
 export const ttlDefault = '30s';
 
-/** Runs `work` with the library's leases in the servers of `client`, and releases what is left of them. */
+/** Runs `work` with a lease manager on the servers of `client`, and disposes of the manager afterwards. */
 export async function withLeases<T>(
   client: EtcdClient,
   options: { readonly ttlMs?: number },
@@ -15,14 +15,14 @@ export async function withLeases<T>(
   return await work(leases);
 }
 
-/** What stands behind `--ttl`. Throws CliError `usage`. */
+/** Parses the value of `--ttl`. Throws a CliError `usage`. */
 export function parseTtl(text: string): number {
   const ttlMs = parseDurationMs('--ttl', text);
-  if (ttlMs === 0) throw new CliError('usage', '--ttl must be more than nothing');
+  if (ttlMs === 0) throw new CliError('usage', '--ttl must be greater than zero');
   return ttlMs;
 }
 
-/** What stands behind `--wait`. Throws CliError `usage`. */
+/** Parses the value of `--wait`. Throws a CliError `usage`. */
 export function parseWait(text: string): WaitMode {
   return text === 'none' || text === 'forever' ? text : parseDurationMs('--wait', text);
 }

@@ -1,11 +1,11 @@
 import { CliError } from './cli-error.ts';
 
-/** What `@tenure/server` exports. Nothing but its types is known before it is loaded, since it may be missing. */
+/** The exports of `@tenure/server`. Only its types are imported statically, since the package may be missing. */
 export type ServerModule = Awaited<ReturnType<typeof importServer>>;
 
 /**
- * The server's package, which whoever needs only a client does not install. Rejects with CliError that names the
- * command.
+ * Loads the server's package, which is not installed where only a client is needed. Rejects with a CliError that has
+ * the command to install it.
  */
 export async function loadServer(): Promise<ServerModule> {
   try {
@@ -22,7 +22,7 @@ function importServer() {
   return import('@tenure/server');
 }
 
-// Only the package itself: something that it needs and lacks is another fault, with another message.
+// Only for the package itself: a missing dependency of it is a different error with its own message.
 function isMissing(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') return false;
   return /^Cannot find (?:package|module) '[^']*@tenure\/server/.test(error.message);

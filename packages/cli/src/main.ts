@@ -2,12 +2,12 @@ import { CliError, exitCodes } from './cli-error.ts';
 import type { CommandIo } from './command-context.ts';
 
 /**
- * Runs one command line (without node and script) and resolves with the exit code. Never rejects for bad input. Only
- * what the command needs is loaded, since a server that starts has no use for the library, nor a client for the server.
+ * Runs one command line (without node and script) and resolves with the exit code. Never rejects for bad input. Loads
+ * only the modules that the command needs: `serve` does not need the library, nor a client command the server.
  */
 export async function main(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
-    // The server's own table of settings parses and explains its flags.
+    // The settings table of the server parses and documents its flags.
     if (argv[0] === 'serve') return await serve(argv.slice(1), io);
     if (argv[0] === 'help' && argv[1] === 'serve') return await serve(['--help'], io);
     const { runProgram } = await import('./program.ts');

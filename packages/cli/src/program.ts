@@ -24,7 +24,7 @@ const afterHelp = `
 Lease ids are 1 to 16 hex digits. Put -- before a key that begins with a dash.
 Exit codes: 0 done, ${exitCodes.failed} refused or failed, ${exitCodes.usage} wrong usage, \
 ${exitCodes.unreachable} no server reached, ${exitCodes.timeout} no answer in time (a change may have been made),
-${exitCodes['not-acquired']} a lease was not had in time, ${exitCodes.lost} it was lost (tenure lock, tenure elect).
+${exitCodes['not-acquired']} the lease was not acquired, ${exitCodes.lost} it was lost (tenure lock, tenure elect).
 
 A first lease:
   tenure serve                               in one terminal; in another:
@@ -40,7 +40,7 @@ export async function runProgram(argv: readonly string[], io: CommandIo): Promis
     await buildProgram(context).parseAsync(argv, { from: 'user' });
     return context.exitCode;
   } catch (error) {
-    // Commander has printed its message, or the help that was asked for, by itself.
+    // Commander has already printed its message or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
     throw error;
   }
@@ -49,14 +49,14 @@ export async function runProgram(argv: readonly string[], io: CommandIo): Promis
 /** All commands but \`serve\`, which only shows its name here: its flags come from the server's package. */
 export function buildProgram(context: CommandContext): Command {
   const program = withConnectionOptions(new Command('tenure'), context.io.env)
-    .description('Leases with an etcd-compatible server: run one, and talk to it.')
+    .description('A lease server with the API of etcd v3, and a client for it.')
     .version(version, '--version', 'show the version')
     .helpOption('-h, --help', 'show help for a command')
     .helpCommand('help [command]', 'show help for a command')
     .addOption(new Option('-w, --write-out <FORMAT>', 'how to show results').choices(formats).default('simple'))
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', afterHelp)
-    .showHelpAfterError('(tenure --help shows what there is)')
+    .showHelpAfterError('(tenure --help lists the commands)')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void context.io.stdout.write(text),

@@ -1,7 +1,7 @@
-/** What a terminal or a supervisor sends to have a command end. */
+/** The signals by which a terminal or a supervisor stops a command. */
 export const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const satisfies readonly NodeJS.Signals[];
 
-/** Takes these signals over from Node, which would end the process, until it is disposed of. */
+/** Handles these signals until it is disposed of; by default Node would end the process. */
 export function takeSignals(
   signals: readonly NodeJS.Signals[],
   onSignal: (signal: NodeJS.Signals) => void,

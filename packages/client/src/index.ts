@@ -7,11 +7,11 @@ export type {
   EntryKey,
   EntryMode,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from './backend/lease-backend.ts';
-export { holders, standing } from './backend/standing.ts';
-export type { Standing, Standpoint } from './backend/standing.ts';
+export { holders, queuePosition } from './backend/queue-position.ts';
+export type { QueuePosition, QueueCandidate } from './backend/queue-position.ts';
 export type { CampaignOptions, Election, ElectionOptions, Leader, RunOptions } from './election/election.ts';
 export type { Leadership } from './election/leadership.ts';
 export type { LeaseEvent, LeaseEventMessage } from './diagnostics/lease-channel.ts';

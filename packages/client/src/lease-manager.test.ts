@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaseHeldError } from './errors/lease-held-error.ts';
 import { createLeaseManager } from './lease-manager.ts';
 import type { LeaseManager } from './lease-manager.ts';
@@ -21,32 +20,29 @@ function world(count = 2, ttlMs = 3_000): World {
 }
 
 describe('a lease manager', () => {
-  test('gives a lease to one at a time, first come first served, with growing tokens', async () => {
+  test('grants a lease to one holder at a time, first come first served, with growing tokens', async () => {
     const { clock, managers } = world(3);
     const [one, two, three] = managers as [LeaseManager, LeaseManager, LeaseManager];
     const hold = await one.acquire('job');
-    assert.equal(hold.isHeld(), true);
-    assert.equal(await two.tryAcquire('job'), null);
-    await assert.rejects(two.acquire('job', { wait: 'none' }), LeaseHeldError);
+    expect(hold.isHeld()).toBe(true);
+    expect(await two.tryAcquire('job')).toBe(null);
+    await expect(two.acquire('job', { wait: 'none' })).rejects.toThrow(LeaseHeldError);
     const order: string[] = [];
     const waiting = [two, three, one].map(async (manager) => {
       await using next = await manager.acquire('job');
       order.push(`${next.holder}:${next.fencingToken}`);
     });
     await clock.advance(10_000);
-    assert.equal(order.length, 0);
-    assert.equal(hold.isHeld(), true);
-    assert.equal((await three.inspect('job'))?.holder, 'holder-0');
-    assert.equal((await three.inspect('job'))?.waiting, 3);
-    assert.equal(await hold.release(), true);
+    expect(order.length).toBe(0);
+    expect(hold.isHeld()).toBe(true);
+    expect((await three.inspect('job'))?.holder).toBe('holder-0');
+    expect((await three.inspect('job'))?.waiting).toBe(3);
+    expect(await hold.release()).toBe(true);
     await clock.advance(0);
     await Promise.all(waiting);
-    assert.deepEqual(
-      order.map((entry) => entry.split(':')[0]),
-      ['holder-1', 'holder-2', 'holder-0'],
-    );
-    assert.equal(await one.inspect('job'), null);
-    assert.equal(hold.signal.aborted, false);
+    expect(order.map((entry) => entry.split(':')[0])).toEqual(['holder-1', 'holder-2', 'holder-0']);
+    expect(await one.inspect('job')).toBe(null);
+    expect(hold.signal.aborted).toBe(false);
   });
 
   test('with the real clock', async () => {
@@ -55,15 +51,15 @@ describe('a lease manager', () => {
     const hold = await leases.acquire('job');
     const waiting = leases.acquire('job', { wait: 'forever' });
     const stoodStillMs = await longestStall(1.5 * ttlMs);
-    // A process that could not run for half a life may have been too late to renew it.
-    if (stoodStillMs < ttlMs / 2) assert.equal(hold.isHeld(), true);
+    // A process that could not run for half a TTL may have renewed too late.
+    if (stoodStillMs < ttlMs / 2) expect(hold.isHeld()).toBe(true);
     await hold.release();
     await using next = await waiting;
-    assert.ok(next.fencingToken > hold.fencingToken);
+    expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
   });
 });
 
-/** Lets time pass, and says for how long at most this process could not run meanwhile. */
+/** Lets time pass, and returns the longest time in which this process could not run meanwhile. */
 async function longestStall(untilMs: number): Promise<number> {
   let [beforeMs, longestMs] = [performance.now(), 0];
   for (const endMs = beforeMs + untilMs; beforeMs < endMs;) {

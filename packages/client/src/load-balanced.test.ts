@@ -1,12 +1,11 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLeaseManager } from './lease-manager.ts';
 import { loadBalanced } from './load-balanced.ts';
 import { memoryBackend } from './memory/memory-backend.ts';
 import { FakeClock } from './testing/fake-clock.ts';
 
-describe('leases that are shared out over members', () => {
-  test('are held by the one that should, and follow when the members change', async () => {
+describe('leases that are balanced over members', () => {
+  test('are held by their owner, and move when the members change', async () => {
     const clock = new FakeClock();
     const backend = memoryBackend({ clock });
     const join = async (holder: string) => {
@@ -18,37 +17,38 @@ describe('leases that are shared out over members', () => {
     const names = Array.from({ length: 20 }, (_, at) => `shard-${at}`);
     const handles = names.map((name) => one.leases.requestLease(name));
     const holds = await Promise.all(handles.map((handle) => handle.acquire()));
-    assert.ok(holds.every((hold) => hold?.isHeld()));
+    expect(holds.every((hold) => hold?.isHeld())).toBe(true);
 
     const two = await join('two');
     await clock.advance(0);
     const moved = handles.filter((handle) => !handle.shouldHold());
-    assert.ok(moved.length > 0 && moved.length < names.length);
+    expect(moved.length).toBeGreaterThan(0);
+    expect(moved.length).toBeLessThan(names.length);
     for (const [at, handle] of handles.entries()) {
       const isMoved = moved.includes(handle);
-      assert.equal(handle.isHeld(), !isMoved);
-      // Whoever works under it is told to stop.
-      assert.equal(holds[at]!.signal.aborted, isMoved);
-      assert.equal(await handle.acquire().then((hold) => hold === holds[at]), !isMoved);
+      expect(handle.isHeld()).toBe(!isMoved);
+      // The signal tells the work under it to stop.
+      expect(holds[at]!.signal.aborted).toBe(isMoved);
+      expect(await handle.acquire().then((hold) => hold === holds[at])).toBe(!isMoved);
       const there = two.leases.requestLease(handle.name);
-      assert.equal(there.shouldHold(), isMoved);
-      assert.equal((await there.acquire()) !== null, isMoved);
+      expect(there.shouldHold()).toBe(isMoved);
+      expect((await there.acquire()) !== null).toBe(isMoved);
     }
 
     await two.manager[Symbol.asyncDispose]();
     await clock.advance(0);
-    assert.ok(handles.every((handle) => handle.shouldHold()));
-    assert.ok((await Promise.all(handles.map((handle) => handle.acquire()))).every((hold) => hold?.isHeld()));
+    expect(handles.every((handle) => handle.shouldHold())).toBe(true);
+    expect((await Promise.all(handles.map((handle) => handle.acquire()))).every((hold) => hold?.isHeld())).toBe(true);
     await one.leases[Symbol.asyncDispose]();
-    assert.ok(handles.every((handle) => !handle.isHeld()));
-    assert.ok((await one.manager.tryAcquire('other'))?.isHeld());
+    expect(handles.every((handle) => !handle.isHeld())).toBe(true);
+    expect((await one.manager.tryAcquire('other'))?.isHeld()).toBe(true);
     await one.manager[Symbol.asyncDispose]();
     await clock.advance(0);
     await backend.close();
-    assert.equal(clock.timerCount, 0);
+    expect(clock.timerCount).toBe(0);
   });
 
-  test('are held by nobody who acquired while the sharing out was disposed of, or after it', async () => {
+  test('are not held after the balancing was disposed of, even if acquired during or after that', async () => {
     const clock = new FakeClock();
     const manager = createLeaseManager({ backend: memoryBackend({ clock }), clock });
     const other = createLeaseManager({ backend: memoryBackend({ clock }), clock });
@@ -60,10 +60,10 @@ describe('leases that are shared out over members', () => {
     await leases[Symbol.asyncDispose]();
     await before.release();
     await clock.advance(0);
-    assert.equal(await waiting, null);
-    assert.equal(handle.shouldHold(), false);
-    assert.equal(await leases.requestLease('another').acquire(), null);
-    assert.equal(await manager.inspect('shard'), null);
+    expect(await waiting).toBe(null);
+    expect(handle.shouldHold()).toBe(false);
+    expect(await leases.requestLease('another').acquire()).toBe(null);
+    expect(await manager.inspect('shard')).toBe(null);
     await manager[Symbol.asyncDispose]();
     await other[Symbol.asyncDispose]();
   });

@@ -5,10 +5,10 @@ import type { LeaseHandle } from './leases/lease-handle.ts';
 import type { Membership } from './membership/membership.ts';
 
 /**
- * The same manager, with the leases of `requestLease` shared out over the members of a group: a handle should hold only
- * what `membership` says is this process's, acquires nothing else, and is released when it has become somebody else's;
- * the signal of its hold aborts then. Everything else goes to the manager unchanged. Disposing of it releases the
- * handles' holds, and leaves the manager and the membership to whoever made them; both must outlive it.
+ * The same manager, with the leases of `requestLease` distributed over the members of a group. A handle acquires only a
+ * lease that `membership` assigns to this process. When the lease is assigned to another member, the hold is released
+ * and its signal aborts. All other calls go to the manager unchanged. Disposing of it releases the handles' holds, but
+ * not the manager and the membership, which must outlive it.
  */
 export function loadBalanced(manager: LeaseManager, membership: Membership): LeaseManager {
   const balancer = new Balancer(manager, membership);
@@ -76,20 +76,20 @@ class Balancer {
   ): Promise<Hold | null> {
     if (!inner.isHeld() && !shouldHold()) return null;
     const hold = await inner.acquire(options);
-    // It may have become somebody else's while this process waited.
+    // It may have been assigned to another member while this process waited.
     if (hold === null || shouldHold()) return hold;
     await release(inner);
     return null;
   }
 
-  /** Until the membership ends, which says so by an error. */
+  /** Runs until the membership ends, which its watch reports by an error. */
   async #follow(): Promise<void> {
     try {
       for await (const _changes of this.#membership.watch({ signal: this.#ended.signal })) {
         await this.#releaseAll((handle) => !this.#membership.owns(handle.name));
       }
     } catch {
-      // Nobody can say any more what is whose.
+      // Without a membership no lease is assigned to this process.
       await this.#releaseAll(() => true);
     }
   }

@@ -52,14 +52,17 @@ describe('the check of a message', () => {
     );
   });
 
-  test.for(schemas.map((schema) => [schema.name, schema] as const))('refuses exactly what is no %s', ([, schema]) => {
-    fc.assert(
-      fc.property(damagedSoup(schema), (bytes) => {
-        expect(refusalOf(schema, bytes) === undefined).toBe(strictlyValid(schema, bytes));
-      }),
-      { numRuns: runs },
-    );
-  });
+  test.for(schemas.map((schema) => [schema.name, schema] as const))(
+    'refuses exactly the bytes that are not a %s',
+    ([, schema]) => {
+      fc.assert(
+        fc.property(damagedSoup(schema), (bytes) => {
+          expect(refusalOf(schema, bytes) === undefined).toBe(strictlyValid(schema, bytes));
+        }),
+        { numRuns: runs },
+      );
+    },
+  );
 
   test('takes numbers of a list one by one and packed, and nothing else', () => {
     const filters = (...bytes: number[]): Buffer => Buffer.from([0x0a, bytes.length, ...bytes]);
@@ -81,7 +84,7 @@ describe('the check of a message', () => {
     expect(refusalOf(TxnRequestSchema, bytes)).toBeUndefined();
   });
 
-  test('gives the names to what a codec without names has refused', () => {
+  test('adds the names to the error of a hand-written codec', () => {
     const bytes = Buffer.from([0x0a, 0x01, 0x61, 0x10, 0x01]);
     let refused: unknown;
     try {

@@ -14,30 +14,31 @@ const wireFixed32 = 5;
 /** A tag and a number of one byte each. */
 const smallestFieldBytes = 2;
 
-/** What is around a transaction: operations lie in messages of their own. */
+/** The nesting around a transaction: operations are separate messages. */
 const messagesATxn = 2;
 const maxMessageDepth = messagesATxn * (maxTxnDepth + 1);
 
-/** What a check may still look at. */
+/** What a check may still read. */
 interface Looks {
   left: number;
 }
 
 /**
- * Says whether bytes are a message, by the rule that holds for every request, and in etcd's words. Throws DecodeError.
+ * Checks whether bytes are a valid message, by the rule for every request, and with etcd's error texts. Throws
+ * DecodeError.
  *
- * The codecs that are written by hand follow the same rule while they read. What they refuse is checked again here for
- * the words, since only the schema knows the names.
+ * The hand-written codecs follow the same rule while they read. Bytes that they refuse are checked again here for the
+ * text, since only the schema knows the names.
  *
- * `maxFields`: of all nested messages together, with the numbers of packed fields and the fields of groups. What has
- * more is refused, which etcd does not do.
+ * `maxFields`: of all nested messages together, including the numbers of packed fields and the fields of groups. A
+ * message with more is refused, unlike in etcd.
  */
 export function checkMessage(schema: DescMessage, bytes: Uint8Array, maxFields = Infinity): void {
   const reader = new WireReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   checkFields(reader, schema, 1, { left: maxFields });
 }
 
-/** The same error with the names that a codec written by hand does not know. */
+/** The same error with the names that a hand-written codec does not know. */
 export function withNames(error: DecodeError, schema: DescMessage, bytes: Uint8Array): DecodeError {
   if (error.code !== 'WrongWireType' && error.code !== 'IllegalTag') return error;
   try {
@@ -104,7 +105,7 @@ function checkField(reader: WireReader, field: DescField, tag: number, depth: nu
   }
 }
 
-/** etcd takes any bytes for the texts that it knows, and leaves it to who uses one whether it is right. */
+/** etcd accepts any bytes for known strings, and leaves validation to the code that uses them. */
 function isOurText({ number, scalar }: DescField): boolean {
   return number >= firstExtensionNumber && scalar === ScalarType.STRING;
 }
@@ -128,7 +129,7 @@ function wireTypeOf({ message, scalar }: DescField): number {
   }
 }
 
-/** 'range_end' is RangeEnd in Go, where the texts come from. */
+/** 'range_end' is RangeEnd in Go, whose texts these are. */
 function goName({ name }: DescField): string {
   return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

@@ -25,8 +25,8 @@ const targetLease = 4;
 const firstOperandField = 4;
 
 /**
- * Reads the comparison that the reader has entered. An operand of another target than the one named counts as absent,
- * that is, as zero or empty: so does etcd.
+ * Reads the comparison that the reader has entered. As in etcd, an operand of another target than the named one counts
+ * as absent, that is, as zero or empty.
  */
 export function readCompare(reader: WireReader): Compare {
   let result = 0;
@@ -82,7 +82,7 @@ export function readCompare(reader: WireReader): Compare {
   };
 }
 
-/** The operand is written even when it is zero: a oneof tells zero from nothing. */
+/** The operand is written even when it is zero: a oneof distinguishes zero from absent. */
 function operandSize(compare: Compare): number {
   const { target } = compare;
   if (target === targetValue) return delimitedSize(1, compare.value.length);

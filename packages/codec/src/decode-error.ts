@@ -20,7 +20,7 @@ export type DecodeErrorCode =
   | 'InvalidText'
   | 'Malformed';
 
-/** The words of Go's decoders, which clients of etcd know. Those of two depend on the field: see checkMessage. */
+/** The texts of Go's decoders, which clients of etcd know. Those of two codes depend on the field: see checkMessage. */
 const explanations: Readonly<Record<DecodeErrorCode, string>> = {
   Truncated: 'unexpected EOF',
   Overflow: 'proto: integer overflow',
@@ -33,11 +33,11 @@ const explanations: Readonly<Record<DecodeErrorCode, string>> = {
   Malformed: 'proto: cannot parse invalid wire-format data',
 };
 
-/** The bytes are not the message that they should be. Sending them again is of no use. */
+/** The bytes are not a valid message. A retry with the same bytes has no use. */
 export class DecodeError extends Error {
   readonly code: DecodeErrorCode;
 
-  /** `text`: in place of the code's own. */
+  /** `text`: replaces the code's own. */
   constructor(code: DecodeErrorCode, { text, cause }: { readonly text?: string; readonly cause?: unknown } = {}) {
     super(text ?? explanations[code], cause === undefined ? undefined : { cause });
     this.name = 'DecodeError';

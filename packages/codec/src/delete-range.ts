@@ -20,7 +20,7 @@ export function emptyDeleteRangeRequest(): Mutable<DeleteRangeRequest> {
   return { key: '', rangeEnd: '', prevKv: false };
 }
 
-/** Reads to the reader's end into `request`: what is not there stays as it was, as merging two messages has it. */
+/** Reads to the reader's end into `request`: absent fields keep their values, as in a merge of two messages. */
 export function readDeleteRangeRequest(reader: WireReader, request: Mutable<DeleteRangeRequest>): void {
   while (reader.at < reader.end) {
     const tag = reader.tag();
@@ -59,7 +59,7 @@ export function writeDeleteRangeRequest(out: Buffer, at: number, request: Delete
   return writeBoolField(out, at, 0x18, request.prevKv);
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeDeleteRangeRequest(request: DeleteRangeRequest): Buffer {
   const out = allocateFrame(deleteRangeRequestSize(request));
   writeDeleteRangeRequest(out, frameHeadroomBytes, request);

@@ -19,7 +19,7 @@ function delimited(tag: number, content: Buffer): Buffer {
 }
 
 describe('generated messages in frames', () => {
-  test('are written behind headroom and read back', () => {
+  test('are written after the headroom and read back', () => {
     const status = create(StatusResponseSchema, { version: '3.6.0', dbSize: -1n, leader: 2n ** 64n - 1n });
     const framed = encodeFramed(StatusResponseSchema, status);
     expect(decodeMessage(StatusResponseSchema, framed.subarray(frameHeadroomBytes))).toEqual(status);

@@ -4,8 +4,8 @@ import { WireReader } from './wire-reader.ts';
 const serviceTag = 0x0a;
 
 /**
- * The service that a HealthCheckRequest names. In etcd another decoder than that of its own messages reads it: a field
- * of a foreign wire type counts as unknown, texts must be UTF-8, and all else is refused in the same words. Throws
+ * The service named by a HealthCheckRequest. etcd reads it with another decoder than its own messages: a field of a
+ * wrong wire type counts as unknown, strings must be UTF-8, and everything else is refused with the same texts. Throws
  * DecodeError.
  */
 export function decodeHealthCheckRequest(bytes: Buffer): string {

@@ -1,23 +1,15 @@
 export { checkMessage, withNames } from './check-message.ts';
 export { DecodeError, type DecodeErrorCode } from './decode-error.ts';
-export {
-  decodeDeleteRangeRequest,
-  deleteRangeReplyList,
-  deleteRangeRequestSize,
-  encodeDeleteRangeRequest,
-  writeDeleteRangeRequest,
-} from './delete-range.ts';
+export { decodeDeleteRangeRequest, deleteRangeReplyList, encodeDeleteRangeRequest } from './delete-range.ts';
 export { decodeMessage, decodeRequest, encodeFramed, frameHeadroomBytes } from './frame.ts';
 export { decodeHealthCheckRequest } from './health-check.ts';
 export { bytesFromLatin1, latin1FromBytes } from './latin1.ts';
 export {
   type LeaseGrantRequest,
   type LeaseGrantResult,
-  type LeaseKeepAliveReply,
   type LeaseKeepAliveResult,
   decodeLeaseGrantRequest,
   decodeLeaseKeepAliveRequest,
-  decodeLeaseKeepAliveResponse,
   decodeLeaseRevokeRequest,
   decodeLeaseTimeToLiveRequest,
   encodeLeaseGrantRequest,
@@ -29,26 +21,11 @@ export {
   type TimeToLive,
   timeToLiveReplyList,
 } from './lease.ts';
-export {
-  decodePutRequest,
-  decodePutResponse,
-  encodePutRequest,
-  encodePutResponse,
-  encodePutResponseWithin,
-  putRequestSize,
-  writePutRequest,
-} from './put.ts';
+export { decodePutRequest, encodePutRequest, encodePutResponse, encodePutResponseWithin } from './put.ts';
 export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
 export { type ResponseHeader, type ResponseHeaderPrefix, responseHeaderPrefix } from './response-header.ts';
 export { encodeList, type ListMessage, SlicedReply } from './sliced-reply.ts';
-export {
-  type MeasuredTxnRequest,
-  decodeBoundedTxnRequest,
-  decodeTxnRequest,
-  encodeTxnRequest,
-  measureTxnRequest,
-} from './txn-request.ts';
-export { maxTxnDepth } from './txn-depth.ts';
+export { decodeBoundedTxnRequest, decodeTxnRequest, encodeTxnRequest } from './txn-request.ts';
 export { encodeTxnResponseWithin } from './txn-response.ts';
 export { varintSize, writeVarint } from './wire-write.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './watch-response.ts';

@@ -1,13 +1,15 @@
 /**
  * Node's own conversions without the dispatch on an encoding's name, which costs a fifth of the whole for a short key.
- * They are what `toString('latin1')` and `write(text, 'latin1')` end in, on every version of Node.
+ * `toString('latin1')` and `write(text, 'latin1')` call them, on every version of Node.
  */
 interface Latin1Access {
   latin1Slice(start: number, end: number): string;
   latin1Write(text: string, at: number, length: number): number;
 }
 
-/** Up to this length a loop is faster than the call into Node: measured on Node 20, they meet between 24 and 32. */
+/**
+ * Up to this length a loop is faster than the call into Node: measured on Node 20, the two are equal between 24 and 32.
+ */
 const longestLoopedWrite = 24;
 
 /** The bytes in [start, end) as a string with one char per byte. The string shares no memory with the buffer. */
@@ -15,7 +17,7 @@ export function readLatin1(bytes: Buffer, start: number, end: number): string {
   return start === end ? '' : (bytes as Buffer & Latin1Access).latin1Slice(start, end);
 }
 
-/** Writes one byte per char and returns the position after the last. `out` must have the room. */
+/** Writes one byte per char and returns the position after the last. `out` must be large enough. */
 export function writeLatin1(out: Buffer, at: number, text: string): number {
   const length = text.length;
   if (length > longestLoopedWrite) {

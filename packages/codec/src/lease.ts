@@ -1,6 +1,6 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { writeLatin1 } from './latin1.ts';
-import { type ResponseHeader, headerFieldSize, readHeaderRevision, writeHeaderField } from './response-header.ts';
+import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
 import type { ListMessage } from './sliced-reply.ts';
 import { WireReader } from './wire-reader.ts';
 import {
@@ -27,32 +27,31 @@ const ttlRaisedTag = ttlRaisedField << 3;
 const extensionTagSize = 2;
 
 const grantFields = [1, 2, ttlMsField, labelField];
-const keepAliveResponseFields = [1, 2, 3, ttlMsField];
 
 export interface LeaseGrantRequest {
   /** 0n: the server chooses. */
   readonly id: bigint;
   readonly ttlSeconds: number;
-  /** Wins over `ttlSeconds` when it is not 0. */
+  /** Takes precedence over `ttlSeconds` when it is not 0. */
   readonly ttlMs: number;
   readonly label: string;
 }
 
 export interface LeaseGrantResult {
   readonly id: bigint;
-  /** What was granted; the reply's whole seconds round it up. */
+  /** The granted TTL; the reply's whole seconds round it up. */
   readonly ttlMs: number;
-  /** What was asked for was below the minimum. */
+  /** The requested TTL was below the minimum. */
   readonly ttlRaised: boolean;
 }
 
 export interface LeaseKeepAliveResult {
   readonly id: bigint;
-  /** What runs from now on; 0 when the lease is gone. */
+  /** The TTL that starts now; 0 when the lease does not exist. */
   readonly ttlMs: number;
 }
 
-/** Seconds as etcd's clients get them: 0 means gone, so that a part of a second counts as one. */
+/** Seconds for etcd's clients: 0 means that the lease does not exist, so a fraction of a second counts as one. */
 function wholeSeconds(ttlMs: number): number {
   return Math.ceil(ttlMs / 1000);
 }
@@ -75,7 +74,7 @@ export function decodeLeaseGrantRequest(bytes: Buffer): LeaseGrantRequest {
   return { id, ttlSeconds, ttlMs, label };
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeLeaseGrantRequest(request: LeaseGrantRequest): Buffer {
   const out = allocateFrame(
     numberFieldSize(1, request.ttlSeconds) +
@@ -90,7 +89,7 @@ export function encodeLeaseGrantRequest(request: LeaseGrantRequest): Buffer {
   return out;
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeLeaseGrantResponse(header: ResponseHeader, result: LeaseGrantResult): Buffer {
   const seconds = wholeSeconds(result.ttlMs);
   const out = allocateFrame(
@@ -108,7 +107,7 @@ export function encodeLeaseGrantResponse(header: ResponseHeader, result: LeaseGr
   return out;
 }
 
-/** Reads a message whose only field, besides a flag perhaps, is the id of a lease. */
+/** Reads a message whose only field, besides an optional flag, is the id of a lease. */
 function decodeLeaseId(bytes: Buffer, flagTag: number, known: readonly number[]): { id: bigint; flag: boolean } {
   const reader = new WireReader(bytes);
   let id = 0n;
@@ -141,14 +140,14 @@ export function decodeLeaseTimeToLiveRequest(bytes: Buffer): { readonly id: bigi
   return { id, keys: flag };
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeLeaseKeepAliveRequest(id: bigint): Buffer {
   const out = allocateFrame(bigIntFieldSize(1, id));
   writeBigIntField(out, frameHeadroomBytes, 0x08, id);
   return out;
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeLeaseKeepAliveResponse(header: ResponseHeader, result: LeaseKeepAliveResult): Buffer {
   const seconds = wholeSeconds(result.ttlMs);
   const out = allocateFrame(
@@ -166,7 +165,7 @@ export function encodeLeaseKeepAliveResponse(header: ResponseHeader, result: Lea
 
 export interface ListedLease {
   readonly id: bigint;
-  /** What remains, 1 at least; what was granted; and the label. All 0 and '' where no details are asked for. */
+  /** The remaining TTL, 1 at least; the granted TTL; and the label. All 0 and '' when no details are requested. */
   readonly remainingMs: number;
   readonly grantedMs: number;
   readonly label: string;
@@ -207,7 +206,7 @@ export function leaseListReply(
 
 export interface TimeToLive {
   readonly id: bigint;
-  /** Whole seconds that remain; -1 for a lease that is not there, with nothing but the id beside it. */
+  /** The remaining whole seconds; -1 for a lease that does not exist, with only the id. */
   readonly ttlSeconds: number;
   readonly ttlMs: number;
   readonly grantedMs: number;
@@ -243,34 +242,4 @@ export function timeToLiveReplyList(
       return writeUtf8Field(out, writeNumberField(out, at, grantedTtlMsTag, lease.grantedMs), labelTag, lease.label);
     },
   };
-}
-
-export interface LeaseKeepAliveReply {
-  readonly revision: number;
-  readonly id: bigint;
-  /** 0 when the lease is gone. */
-  readonly ttlSeconds: number;
-  /** 0 when the lease is gone, or the server is etcd. */
-  readonly ttlMs: number;
-}
-
-/** What a client reads. Throws DecodeError. */
-export function decodeLeaseKeepAliveResponse(bytes: Buffer): LeaseKeepAliveReply {
-  const reader = new WireReader(bytes);
-  let revision = 0;
-  let id = 0n;
-  let ttlSeconds = 0;
-  let ttlMs = 0;
-  while (reader.at < reader.end) {
-    const tag = reader.tag();
-    if (tag === 0x0a) {
-      const outer = reader.enter();
-      revision = readHeaderRevision(reader, revision);
-      reader.leave(outer);
-    } else if (tag === 0x10) id = reader.bigInt64();
-    else if (tag === 0x18) ttlSeconds = reader.int64();
-    else if (tag === ttlMsTag) ttlMs = reader.int64();
-    else reader.skipUnknown(tag, keepAliveResponseFields);
-  }
-  return { revision, id, ttlSeconds, ttlMs };
 }

@@ -1,6 +1,6 @@
 import { allocateFrame, frameHeadroomBytes } from './frame.ts';
 import { keyValueFieldSize, writeKeyValueField } from './key-value.ts';
-import { type ResponseHeader, headerFieldSize, readHeaderRevision, writeHeaderField } from './response-header.ts';
+import { type ResponseHeader, headerFieldSize, writeHeaderField } from './response-header.ts';
 import type { PutRequest, PutResult } from '@tenure/core';
 import type { Mutable } from './mutable.ts';
 import { WireReader } from './wire-reader.ts';
@@ -19,7 +19,7 @@ export function emptyPutRequest(): Mutable<PutRequest> {
   return { key: '', value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
 }
 
-/** Reads to the reader's end into `put`: what is not there stays as it was, as merging two messages has it. */
+/** Reads to the reader's end into `put`: absent fields keep their values, as in a merge of two messages. */
 export function readPutRequest(reader: WireReader, put: Mutable<PutRequest>): void {
   while (reader.at < reader.end) {
     const tag = reader.tag();
@@ -77,7 +77,7 @@ export function writePutRequest(out: Buffer, at: number, put: PutRequest): numbe
   return writeBoolField(out, at, 0x30, put.ignoreLease);
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodePutRequest(put: PutRequest): Buffer {
   const out = allocateFrame(putRequestSize(put));
   writePutRequest(out, frameHeadroomBytes, put);
@@ -92,34 +92,15 @@ export function writePutResponse(out: Buffer, at: number, header: ResponseHeader
   return writeKeyValueField(out, writeHeaderField(out, at, header), 0x12, result.prevKv);
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodePutResponse(header: ResponseHeader, result: PutResult): Buffer {
   const out = allocateFrame(putResponseSize(header, result));
   writePutResponse(out, frameHeadroomBytes, header, result);
   return out;
 }
 
-/** The same if it takes at most so many bytes, else the bytes that it would take. */
+/** The same if it takes at most this many bytes, else its size. */
 export function encodePutResponseWithin(header: ResponseHeader, result: PutResult, roomBytes: number): Buffer | number {
   const size = putResponseSize(header, result);
   return size > roomBytes ? size : encodePutResponse(header, result);
-}
-
-/** For clients that want to know at which revision it was put, and nothing else. */
-export function decodePutResponse(bytes: Buffer): { readonly revision: number } {
-  const reader = new WireReader(bytes);
-  let revision = 0;
-  while (reader.at < reader.end) {
-    const tag = reader.tag();
-    if (tag === 0x0a) {
-      const outer = reader.enter();
-      revision = readHeaderRevision(reader, revision);
-      reader.leave(outer);
-    } else if (tag === 0x12) {
-      reader.leave(reader.enter());
-    } else {
-      reader.skipUnknown(tag, [1, 2]);
-    }
-  }
-  return { revision };
 }

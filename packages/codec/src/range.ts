@@ -34,7 +34,7 @@ export function emptyRangeRequest(): Mutable<RangeRequest> {
   };
 }
 
-/** Reads to the reader's end into `range`: what is not there stays as it was, as merging two messages has it. */
+/** Reads to the reader's end into `range`: absent fields keep their values, as in a merge of two messages. */
 export function readRangeRequest(reader: WireReader, range: Mutable<RangeRequest>): void {
   while (reader.at < reader.end) {
     const tag = reader.tag();
@@ -127,7 +127,7 @@ export function writeRangeRequest(out: Buffer, at: number, range: RangeRequest):
   return writeNumberField(out, at, 0x68, range.maxCreateRevision);
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeRangeRequest(range: RangeRequest): Buffer {
   const out = allocateFrame(rangeRequestSize(range));
   writeRangeRequest(out, frameHeadroomBytes, range);
@@ -160,7 +160,7 @@ export function rangeReplyList(header: ResponseHeader, { kvs, more, count }: Ran
   };
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeRangeResponse(header: ResponseHeader, result: RangeResult): Buffer {
   const out = allocateFrame(rangeResponseSize(header, result));
   writeRangeResponse(out, frameHeadroomBytes, header, result);

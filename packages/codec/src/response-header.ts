@@ -1,4 +1,3 @@
-import type { WireReader } from './wire-reader.ts';
 import {
   bigIntFieldSize,
   delimitedSize,
@@ -12,7 +11,6 @@ const clusterIdTag = 0x08;
 const memberIdTag = 0x10;
 const revisionTag = 0x18;
 const raftTermTag = 0x20;
-const knownFields = [1, 2, 3, 4];
 
 /** The tag of the header in every reply. */
 const headerTag = 0x0a;
@@ -22,7 +20,7 @@ export interface ResponseHeaderPrefix {
   readonly bytes: Buffer;
 }
 
-/** No ids at all: what the replies inside a transaction's reply carry. */
+/** A header without ids, for the responses inside a transaction's response. */
 export const emptyHeaderPrefix: ResponseHeaderPrefix = { bytes: Buffer.alloc(0) };
 
 export function responseHeaderPrefix(clusterId: bigint, memberId: bigint): ResponseHeaderPrefix {
@@ -31,7 +29,7 @@ export function responseHeaderPrefix(clusterId: bigint, memberId: bigint): Respo
   return { bytes };
 }
 
-/** What a reply says about the server and the state that made it. */
+/** The server and the state of a reply. */
 export interface ResponseHeader {
   readonly prefix: ResponseHeaderPrefix;
   readonly revision: number;
@@ -42,7 +40,7 @@ function headerBodySize(header: ResponseHeader): number {
   return header.prefix.bytes.length + numberFieldSize(1, header.revision) + numberFieldSize(1, header.raftTerm);
 }
 
-/** The size of the header as a field of a reply. It is there even when it is empty. */
+/** The size of the header as a field of a reply. It is written even when it is empty. */
 export function headerFieldSize(header: ResponseHeader): number {
   return delimitedSize(1, headerBodySize(header));
 }
@@ -53,16 +51,4 @@ export function writeHeaderField(out: Buffer, at: number, header: ResponseHeader
   for (let i = 0; i < ids.length; i++) out[at + i] = ids[i]!;
   at = writeNumberField(out, at + ids.length, revisionTag, header.revision);
   return writeNumberField(out, at, raftTermTag, header.raftTerm);
-}
-
-/** Reads the header that the reader has entered, and returns its revision; `before` when it names none. */
-export function readHeaderRevision(reader: WireReader, before: number): number {
-  let revision = before;
-  while (reader.at < reader.end) {
-    const tag = reader.tag();
-    if (tag === revisionTag) revision = reader.int64();
-    else if (tag === clusterIdTag || tag === memberIdTag || tag === raftTermTag) reader.bool();
-    else reader.skipUnknown(tag, knownFields);
-  }
-  return revision;
 }

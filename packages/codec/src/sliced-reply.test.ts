@@ -6,7 +6,7 @@ import { encodeRangeResponse, rangeReplyList } from './range.ts';
 import { SlicedReply } from './sliced-reply.ts';
 
 describe('a reply in slices', () => {
-  test('has the same bytes as one that is written at once, in whatever pieces', () => {
+  test('has the same bytes as one that is written at once, for any pieces', () => {
     fc.assert(
       fc.property(
         headerInBothForms,
@@ -26,7 +26,7 @@ describe('a reply in slices', () => {
     );
   });
 
-  test('makes no more in a step than it is told', () => {
+  test('measures no more in a step than requested', () => {
     const items = Array.from({ length: 1_000 }, (_, at) => at);
     let written = 0;
     const reply = new SlicedReply<number>(

@@ -1,6 +1,6 @@
 import { frameHeadroomBytes } from './frame.ts';
 
-/** How the message of a long list is written: what stands before the items, each item, what stands behind them. */
+/** How the message of a long list is written: the fields before the items, each item, the fields after them. */
 export interface ListMessage<Item> {
   readonly items: readonly Item[];
   readonly itemSize: (item: Item) => number;
@@ -12,12 +12,12 @@ export interface ListMessage<Item> {
   readonly writeTail: (out: Buffer, at: number) => number;
 }
 
-/** A piece is full when it has so many bytes; one with a single large item has more. */
+/** A piece is full at this size; one with a single large item is larger. */
 const fullPieceBytes = 64 * 1024;
 
 /**
- * A reply that may have millions of items. It is measured in slices, so that others are served between them, and then
- * made piece by piece, each when the one before has been sent: so there is never more of it in memory than a piece.
+ * A reply that may have millions of items. It is measured in slices, so that other requests are served between them,
+ * and then written piece by piece, each when the previous one has been sent: so only one piece is in memory at a time.
  */
 export class SlicedReply<Item> {
   readonly #message: ListMessage<Item>;
@@ -37,12 +37,12 @@ export class SlicedReply<Item> {
     return this.#message.items.length;
   }
 
-  /** Of the whole reply, headroom included. Once `measure` has returned true. */
+  /** Of the whole reply, headroom included. Valid once `measure` has returned true. */
   get framedBytes(): number {
     return this.#size;
   }
 
-  /** Measures about so many items. Returns whether all are measured. */
+  /** Measures about this many items. Returns whether all are measured. */
   measure(maxItems: number): boolean {
     const { items } = this.#message;
     const end = Math.min(items.length, this.#measured + maxItems);
@@ -51,7 +51,7 @@ export class SlicedReply<Item> {
     return end === items.length;
   }
 
-  /** The same reply, measured as far as this one, to be sent to somebody else. */
+  /** The same reply, measured as far as this one, for another client. */
   copy(): SlicedReply<Item> {
     const copy = new SlicedReply(this.#message, this.#pieceBytes);
     copy.#size = this.#size;
@@ -59,7 +59,7 @@ export class SlicedReply<Item> {
     return copy;
   }
 
-  /** The next piece, with headroom before the first. Not to be called once all bytes were given. */
+  /** The next piece, with headroom before the first. Must not be called once all bytes were returned. */
   nextPiece(): Buffer {
     const { items, itemSize, headSize, tailSize } = this.#message;
     let size = this.#hasHead ? 0 : frameHeadroomBytes + headSize;
@@ -75,7 +75,7 @@ export class SlicedReply<Item> {
   }
 }
 
-/** The whole reply at once, for a list that is short. Behind headroom, ready to be framed. */
+/** The whole reply at once, for a short list. After the headroom, ready to be framed. */
 export function encodeList<Item>(message: ListMessage<Item>): Buffer {
   return new SlicedReply(message, Infinity).nextPiece();
 }

@@ -89,7 +89,7 @@ function readOp(reader: WireReader, depth: number, room: Room): RequestOp {
   return op;
 }
 
-/** How many comparisons and ops are still read; those behind them are passed over. */
+/** The number of comparisons and ops to decode; further ones are skipped. */
 interface Room {
   left: number;
 }
@@ -120,8 +120,8 @@ export function decodeTxnRequest(bytes: Buffer, start = 0, end = bytes.length): 
 }
 
 /**
- * The same, with `maxOps` comparisons and ops of all nested transactions together at most: the rest is passed over, for
- * whoever refuses what has as many. A request of a few bytes each for very many would else take long to read.
+ * The same, with at most `maxOps` comparisons and ops in all nested transactions together: the rest is skipped, for a
+ * caller that refuses that many. Otherwise a request with very many tiny ops would take long to read.
  */
 export function decodeBoundedTxnRequest(bytes: Buffer, maxOps: number): TxnRequest {
   return readTxnOf(new WireReader(bytes), maxOps);
@@ -133,7 +133,7 @@ function readTxnOf(reader: WireReader, maxOps: number): TxnRequest {
   return txn;
 }
 
-/** The size of what is in an op, as a field. */
+/** The size of the contents of an op, as a field. */
 function requestFieldSize(op: RequestOp, sizes: MeasuredSizes): number {
   if (op.kind === 'empty') return 0;
   const place = sizes.reserve();
@@ -185,22 +185,10 @@ function writeTxn(out: Buffer, at: number, txn: TxnRequest, sizes: MeasuredSizes
   return at;
 }
 
-/** A transaction that has been measured: `size` bytes, without headroom. `write` may be called once. */
-export interface MeasuredTxnRequest {
-  readonly size: number;
-  readonly write: (out: Buffer, at: number) => number;
-}
-
-/** For whoever puts a transaction into a buffer of his own. */
-export function measureTxnRequest(txn: TxnRequest): MeasuredTxnRequest {
-  const sizes = new MeasuredSizes();
-  return { size: txnSize(txn, sizes), write: (out, at) => writeTxn(out, at, txn, sizes) };
-}
-
 /** Behind headroom, ready to be framed. */
 export function encodeTxnRequest(txn: TxnRequest): Buffer {
-  const measured = measureTxnRequest(txn);
-  const out = allocateFrame(measured.size);
-  measured.write(out, frameHeadroomBytes);
+  const sizes = new MeasuredSizes();
+  const out = allocateFrame(txnSize(txn, sizes));
+  writeTxn(out, frameHeadroomBytes, txn, sizes);
   return out;
 }

@@ -14,7 +14,8 @@ const deleteRangeTag = 0x1a;
 const txnTag = 0x22;
 
 /**
- * As etcd has it, answers inside an answer name no server and no term, and an inner transaction's no revision either.
+ * As in etcd, responses inside a response have no server and no term, and those of an inner transaction no revision
+ * either.
  */
 function innerHeader(op: ResponseOp): ResponseHeader {
   return { prefix: emptyHeaderPrefix, revision: op.revision, raftTerm: 0 };
@@ -73,7 +74,7 @@ function writeTxnResponse(
   return at;
 }
 
-/** Behind headroom, ready to be framed, if it takes at most so many bytes; else the bytes that it would take. */
+/** After the headroom, ready to be framed, if it takes at most this many bytes; else its size. */
 export function encodeTxnResponseWithin(header: ResponseHeader, result: TxnResult, roomBytes: number): Buffer | number {
   const sizes = new MeasuredSizes();
   const size = txnResponseSize(header, result, sizes);

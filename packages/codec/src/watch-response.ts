@@ -28,7 +28,7 @@ export interface WatchResponseFields {
   /** More of the same revision follows. */
   readonly fragment: boolean;
   readonly events: readonly KvEvent[];
-  /** The watcher asked for the previous values; else they are left out, though the events have them. */
+  /** The watcher requested the previous values; otherwise they are left out, even if the events have them. */
   readonly withPrevKv: boolean;
 }
 
@@ -38,7 +38,7 @@ function eventSize(event: KvEvent, withPrevKv: boolean): number {
   );
 }
 
-/** The bytes that an event adds to a response: what a response is split by that must not grow too long. */
+/** The bytes that an event adds to a response: used to split long responses. */
 export function watchEventSize(event: KvEvent, withPrevKv: boolean): number {
   return delimitedSize(1, eventSize(event, withPrevKv));
 }
@@ -50,7 +50,7 @@ function writeEvent(out: Buffer, at: number, event: KvEvent, withPrevKv: boolean
   return withPrevKv ? writeKeyValueField(out, at, 0x1a, event.prevKv) : at;
 }
 
-/** Behind headroom, ready to be framed. */
+/** After the headroom, ready to be framed. */
 export function encodeWatchResponse(header: ResponseHeader, fields: WatchResponseFields): Buffer {
   const { events, withPrevKv } = fields;
   let size =

@@ -5,7 +5,7 @@ import { DecodeError } from './decode-error.ts';
 import { WireReader } from './wire-reader.ts';
 import { int64Size, varintSize, writeInt64, writeVarint } from './wire-write.ts';
 
-/** Field 20, as unknown as a field can be to a message with the field 1. */
+/** Field 20, which is unknown to a message with only the field 1. */
 const groupStart = [0xa3, 0x01];
 const groupEnd = [0xa4, 0x01];
 
@@ -45,7 +45,7 @@ describe('the reader of the wire format', () => {
     );
   });
 
-  test('clamps an int64 that is no safe integer, and keeps its sign', () => {
+  test('clamps an int64 that is not a safe integer, and keeps its sign', () => {
     fc.assert(
       fc.property(int64, (value) => {
         const out = Buffer.alloc(10);
@@ -66,13 +66,13 @@ describe('the reader of the wire format', () => {
     expect(() => new WireReader(Buffer.from(nines)).bigInt64()).toThrow(new DecodeError('Truncated'));
   });
 
-  test('does not take a length past 2^32 for a short one', () => {
-    // The low 32 bits of this length say 1.
+  test('does not truncate a length above 2^32', () => {
+    // The low 32 bits of this length are 1.
     const reader = new WireReader(Buffer.from([0x81, 0x80, 0x80, 0x80, 0x10, 0x61]));
     expect(() => reader.latin1()).toThrow(new DecodeError('Truncated'));
   });
 
-  test('reads nothing beyond the end that it was given', () => {
+  test('reads nothing beyond the given end', () => {
     const bytes = Buffer.from([0x02, 0x61, 0x62, 0x63]);
     expect(new WireReader(bytes, 0, 3).latin1()).toBe('ab');
     expect(() => new WireReader(bytes, 0, 2).latin1()).toThrow(new DecodeError('Truncated'));
@@ -82,7 +82,7 @@ describe('the reader of the wire format', () => {
   test('refuses text that is not UTF-8', () => {
     expect(new WireReader(Buffer.from([0x03, 0xe2, 0x82, 0xac])).utf8()).toBe('€');
     expect(() => new WireReader(Buffer.from([0x02, 0xe2, 0x82])).utf8()).toThrow(DecodeError);
-    // What may look like a byte-order mark is text.
+    // A byte-order mark is part of the text.
     expect(new WireReader(Buffer.from([0x04, 0xef, 0xbb, 0xbf, 0x61])).utf8()).toBe('\ufeffa');
   });
 

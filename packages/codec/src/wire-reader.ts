@@ -17,23 +17,23 @@ const groupsTooDeep = 'proto: exceeded max recursion depth';
 
 const twoTo32 = 0x1_0000_0000;
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** Two halves in, one bigint out: arithmetic on bigints would make several. */
+/** Two halves in, one bigint out: bigint arithmetic would create several. */
 const halves = new DataView(new ArrayBuffer(8));
 
 /**
- * Reads protobuf's wire format from a buffer, forward, and never past `end`. Everything that the format forbids, and
- * everything that would lie outside, throws a DecodeError.
+ * Reads protobuf's wire format from a buffer, forward, and never past `end`. Any violation of the format, and any read
+ * beyond the end, throws a DecodeError.
  *
- * As strict as etcd's own decoder: a known field in a foreign wire type is refused, and a field ends inside its
- * message. In one thing it is stricter, as newer decoders are: a tag has 32 bits and five bytes at most, and groups are
- * closed by number.
+ * As strict as etcd's own decoder: a known field in a wrong wire type is refused, and a field ends inside its message.
+ * It is stricter in one way, as newer decoders are: a tag has 32 bits and at most five bytes, and groups are closed by
+ * number.
  */
 export class WireReader {
   readonly bytes: Buffer;
   at: number;
-  /** Where the message that is being read ends. */
+  /** The end of the current message. */
   end: number;
-  /** The halves of the varint that was read last, as unsigned 32-bit numbers. */
+  /** The halves of the last varint, as unsigned 32-bit numbers. */
   private low = 0;
   private high = 0;
 
@@ -56,7 +56,7 @@ export class WireReader {
     return this.low;
   }
 
-  /** An int64 as a number; what is no safe integer becomes the nearest safe integer. */
+  /** An int64 as a number, clamped to the safe integers. */
   int64(): number {
     const byte = this.at < this.end ? this.bytes[this.at]! : 0x80;
     if (byte < 0x80) {
@@ -106,7 +106,7 @@ export class WireReader {
     }
   }
 
-  /** Begins the message in this field: `end` becomes its end. Returns what `leave` needs to go back. */
+  /** Enters the message in this field: `end` becomes its end. Returns the argument for `leave`. */
   enter(): number {
     const outer = this.end;
     this.end = this.fieldEnd();
@@ -118,13 +118,13 @@ export class WireReader {
     this.end = outer;
   }
 
-  /** Skips a field that the message does not have. `known` are the numbers of the fields that it has. */
+  /** Skips an unknown field. `known` are the numbers of the message's fields. */
   skipUnknown(tag: number, known: readonly number[]): void {
     if (known.includes(tag >>> 3)) throw new DecodeError('WrongWireType');
     this.skip(tag);
   }
 
-  /** Skips a field, or a group with all that it holds. */
+  /** Skips a field, or a group with its contents. */
   skip(tag: number): void {
     if ((tag & 7) === wireGroupStart) this.skipGroup(tag);
     else this.skipField(tag);
@@ -151,8 +151,7 @@ export class WireReader {
   }
 
   /**
-   * Reads to the end of the group whose start tag was read. A loop: bytes from outside must not decide the stack's
-   * depth.
+   * Reads to the end of the group whose start tag was read. A loop: client bytes must not determine the stack's depth.
    */
   private skipGroup(start: number): void {
     if (start >>> 3 === 0) throw new DecodeError('IllegalTag');

@@ -2,11 +2,10 @@ import { writeLatin1 } from './latin1.ts';
 
 /*
  * Writes protobuf's wire format. A message is measured first and written second, into a buffer of exactly that size:
- * nothing is copied twice, and nothing grows. Every write returns the position after it; sizes and positions are in
+ * nothing is copied twice, and no buffer grows. Every write returns the position after it; sizes and positions are in
  * bytes.
  *
- * proto3 leaves out a field that has its default; the functions for a whole field do that, so that callers need not
- * ask.
+ * proto3 omits a field that has its default; the functions for a whole field do that, so that callers need not check.
  */
 
 const twoTo32 = 0x1_0000_0000;
@@ -32,7 +31,7 @@ export function writeVarint(out: Buffer, at: number, value: number): number {
   return at + 1;
 }
 
-/** Apart, so that the one byte that most varints have is written without a call. */
+/** A separate function, so that the one byte that most varints have is written without a call. */
 function writeLongVarint(out: Buffer, at: number, value: number): number {
   if (value < 0) return writeHalves(out, at, value >>> 0, Math.floor(value / twoTo32) >>> 0);
   let rest = value;
@@ -104,7 +103,7 @@ export function writeLatin1Field(out: Buffer, at: number, tag: number, text: str
   return text.length === 0 ? at : writeLatin1(out, writeDelimiter(out, at, tag, text.length), text);
 }
 
-/** `text` is text; a lone surrogate in it becomes the replacement character. */
+/** `text` is a Unicode string; a lone surrogate in it becomes the replacement character. */
 export function utf8FieldSize(tagSize: number, text: string): number {
   return text.length === 0 ? 0 : delimitedSize(tagSize, Buffer.byteLength(text, 'utf8'));
 }

@@ -1,4 +1,4 @@
-/** Names of what the core refuses. `server/grpc` gives each its etcd text and code; the names are stable. */
+/** Names of the core's refusals. The server maps each to etcd's text and gRPC code. The names are stable. */
 export type CoreErrorCode =
   | 'EmptyKey'
   | 'KeyNotFound'
@@ -23,10 +23,7 @@ export interface CoreError {
   readonly code: CoreErrorCode;
 }
 
-/**
- * The answer that refuses a request. It is a value, not an exception: refusing is part of the state machine's
- * function.
- */
+/** The response of a refused request. It is a value, not an exception: a refusal is a result of the state machine. */
 export function coreError(code: CoreErrorCode): CoreError {
   return { kind: 'error', code };
 }

@@ -1,4 +1,4 @@
-/** The status codes of gRPC that a client makes itself, or decides by. */
+/** The gRPC status codes that a client creates itself, or checks. */
 export const GrpcCode = {
   ok: 0,
   cancelled: 1,
@@ -18,19 +18,19 @@ export interface GrpcCallErrorOptions {
   readonly cause?: unknown;
 }
 
-/** A call that ended with another status than OK, or with none. */
+/** A call that ended with another status than OK, or without a status. */
 export class GrpcCallError extends Error {
   override readonly name = 'GrpcCallError';
-  /** The status code, as gRPC numbers them. */
+  /** The numeric gRPC status code. */
   readonly code: number;
-  /** The server's words alone, or this client's where the server said nothing. */
+  /** The server's text, or this client's when the server sent none. */
   readonly details: string;
   /**
-   * Whether the server may have seen the call. If not, it has certainly not carried it out: there was no connection, or
-   * the server said that it had not begun (REFUSED_STREAM, RFC 9113 section 8.7).
+   * Whether the server may have processed the call. If not, the call has certainly had no effect: there was no
+   * connection, or the server reported that it had not begun (REFUSED_STREAM, RFC 9113 section 8.7).
    */
   readonly wasSent: boolean;
-  /** What else the server sent with its status, by names in lower case. */
+  /** The other trailers sent with the status, by lower-case name. */
   readonly trailers: Readonly<Record<string, string>>;
 
   constructor(code: number, details: string, options: GrpcCallErrorOptions) {

@@ -17,7 +17,7 @@ import {
 
 afterEach(endAll);
 
-describe('what hostile servers and addresses do', () => {
+describe('hostile servers and addresses', () => {
   const goaway = (lastStreamId: number, code: number): Buffer => {
     const frame = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     frame.writeUInt32BE(lastStreamId, 9);
@@ -25,7 +25,7 @@ describe('what hostile servers and addresses do', () => {
     return frame;
   };
 
-  /** Says its SETTINGS, and `answer` once a call has come. */
+  /** Sends its SETTINGS, and `answer` once a call has arrived. */
   async function framesOf(answer: Buffer): Promise<string> {
     const server = createTcpServer((socket) => {
       socket.on('error', () => {});
@@ -45,13 +45,13 @@ describe('what hostile servers and addresses do', () => {
     return failureOf(channel.unary('/t/Echo', Buffer.from('the request'), 5_000).reply);
   }
 
-  test('a connection that the server ends as a whole says nothing of the calls that it has begun', async () => {
+  test('the end of a connection does not tell the outcome of the calls that had begun', async () => {
     const refusedStream = constants.NGHTTP2_REFUSED_STREAM;
     expect(await outcomeOf(await framesOf(goaway(1, refusedStream)))).toMatchObject({ wasSent: true });
     expect(await outcomeOf(await framesOf(goaway(0, 0)))).toMatchObject({ wasSent: false });
   });
 
-  test('a reply that comes before the request was read is the reply', async () => {
+  test('a reply is valid even if it arrives before the request was read', async () => {
     for (const isReset of [true, false]) {
       const address = await http2Server((stream) => {
         stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });

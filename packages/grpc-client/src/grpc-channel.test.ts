@@ -18,7 +18,7 @@ import {
 
 afterEach(endAll);
 
-/** A server of gRPC that is not ours. */
+/** A gRPC server from another implementation. */
 async function foreignServer(): Promise<string> {
   const bytes = (one: Buffer): Buffer => one;
   const method = { requestSerialize: bytes, requestDeserialize: bytes, responseSerialize: bytes };
@@ -89,7 +89,7 @@ describe('a call', () => {
     expect((await channel.unary('/t/Echo', Buffer.from('a'), 5_000).reply).length).toBe(1);
   });
 
-  test('as a stream hands over whole messages in order, and holds back a server that is not read from', async () => {
+  test('a stream returns complete messages in order, and applies back-pressure when it is not read', async () => {
     const channel = channelTo(await foreignServer());
     await channel.connect(5_000);
     const stream = channel.stream('/t/Both');
@@ -109,7 +109,7 @@ describe('a call', () => {
   });
 });
 
-test('a stream that the server ends hands over what came before, and says how it ended', async () => {
+test('a stream that the server ends returns the earlier messages, and its status', async () => {
   const address = await http2Server((stream) => {
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '6', 'grpc-message': 'taken', why: 'so' }));
@@ -119,7 +119,7 @@ test('a stream that the server ends hands over what came before, and says how it
   const channel = channelTo(address);
   await channel.connect(5_000);
   for (const pauseMs of [0, 20]) {
-    // This side says nothing of an end.
+    // This side does not end the stream.
     const stream = channel.stream('/t/Both');
     const messages: string[] = [];
     const reading = (async () => {
@@ -203,7 +203,7 @@ test('a connection that gives no sign of life is given up', async () => {
   expect(await failureOf(call.reply)).toMatchObject({ wasSent: true, code: GrpcCode.unavailable });
 });
 
-test('a server of something else is told from one that is away', async () => {
+test('a server of another protocol is distinguished from one that is down', async () => {
   const channel = channelTo(await listening(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'))));
   expect(await channel.connect(5_000)).toBe(false);
   expect(channel.problem).toBe('Protocol error');

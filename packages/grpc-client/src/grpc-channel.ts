@@ -2,13 +2,13 @@ import { connect, type ClientHttp2Session, type ClientHttp2Stream, type Outgoing
 import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
 import { GrpcStream } from './grpc-stream.ts';
 
-/** The contents of PEM files. Without `ca`, the authorities that Node trusts. */
+/** The contents of PEM files. Without `ca`, the CAs that Node trusts. */
 export interface GrpcTls {
   readonly ca?: Uint8Array | undefined;
   /** The certificate of this client, with `key`. */
   readonly cert?: Uint8Array | undefined;
   readonly key?: Uint8Array | undefined;
-  /** The name in the server's certificate, when it is not that of the address. */
+  /** The name in the server's certificate, when it differs from the address. */
   readonly serverName?: string | undefined;
 }
 
@@ -20,12 +20,12 @@ export interface GrpcChannelOptions {
   /** A larger message ends its call with RESOURCE_EXHAUSTED. */
   readonly maxMessageBytes: number;
   /**
-   * A connection with calls on it is asked for a sign of life this often, and given up when there is none within
-   * `keepAliveTimeoutMs`. etcd closes a connection that asks more often than every 5 s.
+   * The interval of keep-alive PINGs on a connection with open calls; without a response within `keepAliveTimeoutMs`
+   * the connection is closed. etcd closes a connection that sends one more often than every 5 s.
    */
   readonly keepAliveIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** After so many calls the next ones go over another connection. */
+  /** After this many calls the next ones use a new connection. */
   readonly maxCallsPerConnection?: number;
 }
 
@@ -36,28 +36,28 @@ export type GrpcMetadata = Readonly<Record<string, string>>;
 export interface UnaryCall {
   /** The message of the reply. Rejects with GrpcCallError. */
   readonly reply: Promise<Buffer>;
-  /** Whether a call that was cancelled has been carried out is not known. */
+  /** Whether a cancelled call has had an effect is unknown. */
   cancel(): void;
 }
 
-/** What the server may send of one call, and of all together, before this side has read it. */
+/** The HTTP/2 windows: what the server may send per call, and in total, before this side has read it. */
 const windowBytes = 2 * 1024 * 1024;
 const longestTimeoutMs = 99_999_999;
-/** An attempt to connect is given up after this, however long its callers wait. */
+/** A connection attempt is abandoned after this time, regardless of the timeouts of its callers. */
 const connectTimeoutMs = 20_000;
 /** HTTP/2 has 2^30 ids for the calls of one connection, and no call can be made once they are used up. */
 const defaultMaxCallsPerConnection = 2 ** 29;
 
-/** What is known of one connection. */
+/** The state of one connection. */
 interface CallCounts {
-  /** Calls that are out: etcd takes a sign of life that is asked for without any for an attack. */
+  /** Open calls: etcd treats a PING without open calls as an attack. */
   out: number;
   made: number;
 }
 
 /**
- * One connection to one server, and the next one when that has ended. A call is sent once, over the connection that is
- * there, and is not sent again. The connection keeps no process alive: its user decides that for each call.
+ * One connection to one server, replaced when it ends. A call is sent once, over the current connection, and is not
+ * retried. The connection does not keep the process alive: the caller decides that for each call.
  */
 export class GrpcChannel {
   readonly address: string;
@@ -66,7 +66,7 @@ export class GrpcChannel {
   #connecting: Promise<boolean> | undefined;
   #problem = 'no connection was tried';
   #isClosed = false;
-  /** Every connection that is not closed: this one, one that is being made, and those before with calls still out. */
+  /** Every open connection: the current one, one being established, and earlier ones with open calls. */
   readonly #sessions = new Map<ClientHttp2Session, CallCounts>();
 
   constructor(options: GrpcChannelOptions) {
@@ -74,14 +74,14 @@ export class GrpcChannel {
     this.#options = options;
   }
 
-  /** Why there is no connection, in the words of the system: `connect ECONNREFUSED 127.0.0.1:2379`. */
+  /** Why there is no connection, as reported by the system: `connect ECONNREFUSED 127.0.0.1:2379`. */
   get problem(): string {
     return this.#problem;
   }
 
   /**
-   * True once there is a connection; false when the attempt has failed, or after `timeoutMs`, while the attempt goes
-   * on. Callers share one attempt.
+   * True once there is a connection; false when the attempt has failed, or after `timeoutMs`, while the attempt
+   * continues. Callers share one attempt.
    */
   async connect(timeoutMs: number): Promise<boolean> {
     if (this.#isUsedUp()) this.reconnect();
@@ -99,7 +99,7 @@ export class GrpcChannel {
     return Promise.race([this.#connecting, late]).finally(() => clearTimeout(timer));
   }
 
-  /** Throws GrpcCallError where there is no connection. */
+  /** Throws GrpcCallError when there is no connection. */
   unary(path: string, request: Uint8Array, timeoutMs: number, metadata: GrpcMetadata = {}): UnaryCall {
     const leftMs = Math.max(1, Math.min(longestTimeoutMs, Math.ceil(timeoutMs)));
     const call = this.stream(path, { ...metadata, 'grpc-timeout': `${leftMs}m` });
@@ -122,7 +122,7 @@ export class GrpcChannel {
     return { reply, cancel: () => call.cancel() };
   }
 
-  /** A call of any kind, for as long as both sides want. Throws GrpcCallError where there is no connection. */
+  /** A call of any kind, without a time limit. Throws GrpcCallError when there is no connection. */
   stream(path: string, metadata: GrpcMetadata = {}): GrpcStream {
     const session = this.#usable();
     const counts = session && this.#sessions.get(session);
@@ -151,8 +151,8 @@ export class GrpcChannel {
   }
 
   /**
-   * Calls from now on go over another connection; those that are out keep this one. For one that is silent: it may be
-   * dead without a word, and its signs of life tell so only after seconds.
+   * Later calls use a new connection; open calls keep this one. For a silent connection: it may be dead, which
+   * keep-alive PINGs detect only after seconds.
    */
   reconnect(): void {
     const session = this.#session;
@@ -160,7 +160,7 @@ export class GrpcChannel {
     if (session !== undefined) this.#closeLeft(session);
   }
 
-  /** Ends every call that is out. Idempotent. */
+  /** Ends every open call. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#problem = 'the channel is closed';
@@ -168,7 +168,7 @@ export class GrpcChannel {
     for (const session of this.#sessions.keys()) session.destroy();
   }
 
-  /** Node tells of the end of a connection only after it has ended. */
+  /** Node reports the end of a connection only after it has ended. */
   #usable(): ClientHttp2Session | undefined {
     const session = this.#session;
     if (session?.destroyed === true || session?.closed === true) this.#leave(session);
@@ -184,7 +184,7 @@ export class GrpcChannel {
     return new GrpcCallError(GrpcCode.unavailable, reason, { wasSent: false, cause });
   }
 
-  /** Throws where the address or the certificates are none. */
+  /** Throws for an invalid address or certificate. */
   #newSession(): ClientHttp2Session {
     const { tls } = this.#options;
     const pem = (bytes: Uint8Array | undefined): Buffer | undefined => bytes && Buffer.from(bytes);
@@ -217,7 +217,7 @@ export class GrpcChannel {
       session.on('error', (error) => {
         if (!this.#isClosed) this.#problem = reasonOf(error);
       });
-      // The first SETTINGS of the server: until then, who listens there may be no server of HTTP/2.
+      // The first SETTINGS of the server: until then, the listener may not be an HTTP/2 server.
       session.once('remoteSettings', () => {
         clearTimeout(timer);
         if (session.destroyed) return;
@@ -236,7 +236,7 @@ export class GrpcChannel {
     });
   }
 
-  /** Only with its last call: Node asks a connection that it closes for no sign of life. */
+  /** Only after its last call: Node sends no PING on a connection that it is closing. */
   #closeLeft(session: ClientHttp2Session): void {
     if (session !== this.#session && this.#sessions.get(session)?.out === 0) session.close();
   }
@@ -255,7 +255,7 @@ export class GrpcChannel {
         session.destroy(new Error('the server gave no sign of life'));
       }, keepAliveTimeoutMs);
       late.unref();
-      // A connection that the server closes is asked for none, and its calls have until then to end.
+      // A connection closed by the server gets no PING, and its calls have until then to end.
       session.ping((error: Error | null) => {
         if (error === null || session.destroyed) clearTimeout(late);
       });
@@ -265,11 +265,11 @@ export class GrpcChannel {
   }
 }
 
-/** On one line; of a name with several addresses, the reason for the first. */
+/** On one line; for a name with several addresses, the reason for the first. */
 function reasonOf(error: Error): string {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   const words = first instanceof Error ? first.message : String(first);
-  // OpenSSL's words for a server that answers a TLS greeting with something else.
+  // OpenSSL's error for a server that does not answer a TLS handshake with TLS.
   if (/wrong version number|packet length too long/.test(words)) return 'it does not speak TLS';
   return words.replaceAll(/\s+/g, ' ').trim();
 }

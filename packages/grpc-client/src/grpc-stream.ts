@@ -5,7 +5,7 @@ import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
 /** gRPC puts a flag and a length before each message. */
 const prefixBytes = 5;
 const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR } = constants;
-/** What a status of HTTP stands for where the server sent none of gRPC: gRPC's HTTP to gRPC Status Code Mapping. */
+/** The gRPC status for an HTTP status without a gRPC one: gRPC's HTTP to gRPC Status Code Mapping. */
 const codeOfHttp: Readonly<Record<number, number>> = {
   400: GrpcCode.internal,
   401: GrpcCode.unauthenticated,
@@ -24,22 +24,22 @@ interface CallStatus {
 }
 
 /**
- * One call as a stream of whole messages, as bytes, both ways. It ends when the server has ended the call with status
- * OK, and is destroyed with a GrpcCallError by anything else. `write` returns false while the server takes no more, as
- * with any stream of Node.
+ * One call as a duplex stream of complete messages, as bytes. It ends when the server has ended the call with status
+ * OK, and is destroyed with a GrpcCallError otherwise. `write` returns false while the server accepts no more, as with
+ * any stream of Node.
  */
 export class GrpcStream extends Duplex {
   readonly #http: ClientHttp2Stream;
   readonly #maxMessageBytes: number;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
-  /** Of the message that comes next, with its prefix; unknown until its prefix has come. */
+  /** The size of the next message, with its prefix; unknown until its prefix has arrived. */
   #neededBytes = prefixBytes;
   #status: CallStatus | undefined;
   #httpStatus = 0;
   #isConnectionBroken = false;
   #isOver = false;
-  /** What the stream ends with when what came before it was read. */
+  /** The result of the stream once the received data has been read. */
   #failure: GrpcCallError | undefined;
 
   constructor(http: ClientHttp2Stream, maxMessageBytes: number) {
@@ -50,7 +50,7 @@ export class GrpcStream extends Duplex {
     http.on('trailers', (trailers) => this.#takeStatus(trailers));
     http.on('data', (bytes: Buffer) => this.#take(bytes));
     http.on('error', (error: NodeJS.ErrnoException) => {
-      // The connection ended with an error, and its code is given to every call, also to those that had begun.
+      // The connection ended with an error, and every call gets its code, even those that had begun.
       if (error.code === 'ERR_HTTP2_SESSION_ERROR') this.#isConnectionBroken = true;
     });
     // The server has ended the call; this side may still be open. Without an end, the connection broke.
@@ -58,7 +58,7 @@ export class GrpcStream extends Duplex {
     http.on('close', () => this.#over());
   }
 
-  /** Ends the call at both ends. What the server has done until it hears of it stays done. */
+  /** Ends the call on both sides. Effects on the server until it receives the reset remain. */
   cancel(code: number = GrpcCode.cancelled, details = 'the call was cancelled'): void {
     this.#isOver = true;
     this.destroy(new GrpcCallError(code, details, { wasSent: true }));
@@ -79,7 +79,7 @@ export class GrpcStream extends Duplex {
 
   override _final(done: () => void): void {
     if (this.#http.destroyed || this.#http.writableEnded) done();
-    // The server may have ended the call before it has read everything: how it came out, its status says.
+    // The server may have ended the call before it has read everything: its status tells the outcome.
     else this.#http.end(() => done());
   }
 
@@ -146,7 +146,7 @@ export class GrpcStream extends Duplex {
     }
     if (status.code === GrpcCode.ok) {
       this.push(null);
-      // A server may end a call before its client has said everything.
+      // A server may end a call before its client has sent everything.
       if (!this.writableEnded) this.end();
       if (!this.#http.writableFinished) this.#http.close(NGHTTP2_CANCEL);
       return;
@@ -155,13 +155,13 @@ export class GrpcStream extends Duplex {
     this.#failWhenRead(new GrpcCallError(status.code, status.details, options));
   }
 
-  /** Whether the server has said that it has not begun with the call, and has not answered it either. */
+  /** Whether the server has reported that it did not begin the call, and has not answered it either. */
   #isRefused(): boolean {
     if (this.#status !== undefined || this.#httpStatus !== 0 || this.#isConnectionBroken) return false;
     return this.#http.rstCode === NGHTTP2_REFUSED_STREAM;
   }
 
-  /** Of a call that ended without a status. */
+  /** The status of a call that ended without one. */
   #statusOfEnd(): CallStatus {
     if (this.#httpStatus !== 0 && this.#httpStatus !== 200) {
       const details = `Received HTTP status code ${this.#httpStatus}`;
@@ -172,7 +172,7 @@ export class GrpcStream extends Duplex {
     if (this.#httpStatus === 200 && !isReset && this.#http.readableEnded) {
       return { code: GrpcCode.unknown, details: 'the server ended the call without a status' };
     }
-    // Node ends the calls of a connection that broke as if they had been cancelled.
+    // Node ends the calls of a broken connection as if they had been cancelled.
     if (!isReset || this.#http.session === undefined || this.#http.session.destroyed) {
       return { code: GrpcCode.unavailable, details: 'Connection dropped' };
     }
@@ -186,7 +186,7 @@ export class GrpcStream extends Duplex {
   }
 }
 
-/** Percent-encoded by the server; what is not is taken as it is. */
+/** Percent-encoded by the server; a text that is not is used unchanged. */
 function decodedMessage(text: string | string[] | undefined): string {
   if (typeof text !== 'string') return '';
   try {

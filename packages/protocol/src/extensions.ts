@@ -1,7 +1,4 @@
-/**
- * A field that etcd's messages do not have. Unknown fields are skipped by etcd's clients, so that a reply may carry it
- * always.
- */
+/** A field that etcd's messages do not have. etcd's clients skip unknown fields, so a reply may always contain it. */
 export interface ExtensionField {
   /** Message in the package `etcdserverpb`. */
   readonly message: string;
@@ -10,18 +7,15 @@ export interface ExtensionField {
   readonly meaning: string;
 }
 
-/** The lowest number of a field of ours: etcd's own will hardly get there. */
+/** The lowest number of Tenure's fields, far above etcd's own. */
 export const firstExtensionNumber = 1001;
 
-/**
- * The trailer in which Tenure says more of a refusal than etcd's text leaves room for. Short, and from a closed set of
- * words.
- */
+/** The trailer with more detail about a refusal than etcd's text allows. Short, and from a fixed set of values. */
 export const reasonTrailer = 'tenure-reason';
 
 /**
- * All of Tenure's extension fields. A number belongs to one name and one meaning for ever; a test holds this table
- * equal to the .proto files.
+ * All of Tenure's extension fields. A number never changes its name and meaning; a test compares this table with the
+ * .proto files.
  */
 export const extensionFields: readonly ExtensionField[] = [
   {
@@ -34,7 +28,7 @@ export const extensionFields: readonly ExtensionField[] = [
     message: 'LeaseGrantRequest',
     field: 'label',
     number: 1003,
-    meaning: 'Says for whom the lease is; shown by listings, never interpreted.',
+    meaning: 'The owner of the lease; shown in listings, never interpreted.',
   },
   {
     message: 'LeaseGrantResponse',
@@ -58,7 +52,7 @@ export const extensionFields: readonly ExtensionField[] = [
     message: 'LeaseTimeToLiveResponse',
     field: 'TTL_ms',
     number: 1001,
-    meaning: 'What remains of the TTL, in milliseconds; -1 when the lease is unknown. TTL is cut off to seconds.',
+    meaning: 'The remaining TTL, in milliseconds; -1 when the lease is unknown. TTL is rounded down to seconds.',
   },
   {
     message: 'LeaseTimeToLiveResponse',
@@ -73,7 +67,7 @@ export const extensionFields: readonly ExtensionField[] = [
     number: 1007,
     meaning: 'Asks for the fields of LeaseStatus below, which would make the list three times as long.',
   },
-  { message: 'LeaseStatus', field: 'TTL_ms', number: 1001, meaning: 'What remains of the TTL, in milliseconds.' },
+  { message: 'LeaseStatus', field: 'TTL_ms', number: 1001, meaning: 'The remaining TTL, in milliseconds.' },
   {
     message: 'LeaseStatus',
     field: 'grantedTTL_ms',

@@ -12,8 +12,8 @@ const duration = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 
 /**
- * Milliseconds of a duration as Go writes it, and so etcd's flags: '300ms', '1.5h', '2h45m', and '0' alone. Undefined
- * when the text is none, or is negative. The result may have a fraction ('1us').
+ * Milliseconds of a duration in the notation of Go and of etcd's flags: '300ms', '1.5h', '2h45m', and '0' alone.
+ * Undefined for any other text, or a negative duration. The result may have a fraction ('1us').
  */
 export function parseGoDurationMs(text: string): number | undefined {
   if (text === '0') return 0;

@@ -1,5 +1,5 @@
-// The generated messages and services, under the names their packages have on the wire: their shapes share names with
-// the straight-line codecs' shapes, which carry bytes as latin1 strings.
+// The generated messages and services, under their package names on the wire: the types share names with the
+// hand-written codecs' types, in which bytes are latin1 strings.
 export * as authpb from './gen/auth.gen.ts';
 export * as etcdserverpb from './gen/rpc.gen.ts';
 export * as healthpb from './gen/health.gen.ts';

@@ -4,7 +4,7 @@ import { Health } from './gen/health.gen.ts';
 import { Lock } from './gen/lock.gen.ts';
 import { Auth, Cluster, KV, Lease, Maintenance, Watch } from './gen/rpc.gen.ts';
 
-/** How many messages go which way. etcd's API has no call in which only the client streams. */
+/** Which sides stream. etcd's API has no call in which only the client streams. */
 export type MethodKind = 'unary' | 'serverStream' | 'bidi';
 
 export interface RpcMethod {
@@ -45,8 +45,8 @@ function rpcMethod(descriptor: DescMethod): RpcMethod {
 }
 
 /**
- * Every RPC of etcd's v3 API and of gRPC's health service, by path: those that a server has not built, too, so that it
- * can answer them with a text of its own.
+ * Every RPC of etcd's v3 API and of gRPC's health service, by path, including those that a server has not implemented,
+ * so that it can refuse them with a text of its own.
  */
 export const rpcMethods: ReadonlyMap<string, RpcMethod> = new Map(
   services.flatMap((service) => service.methods.map(rpcMethod)).map((method) => [method.path, method]),

@@ -7,4 +7,4 @@ export { restoreSnapshot } from './operator/snapshot-restore.ts';
 export { snapshotOfLog } from './operator/snapshot-save.ts';
 export { snapshotStatus } from './operator/snapshot-status.ts';
 export { serve, type ServeIo } from './serve.ts';
-export type { RunningServer } from './server.ts';
+export type { RunningServer } from './server-options.ts';

@@ -9,7 +9,7 @@ import type { Logger } from './logging/logger.ts';
 export interface EngineListeners {
   readonly engineHealth: EngineHealth;
   readonly log: Logger;
-  /** Another server may have the folder from now on. */
+  /** The log is released: another server may have the folder from now on. */
   readonly onLockLost: (error: Error) => void;
 }
 
@@ -19,7 +19,7 @@ export async function openEngine(config: ServerConfig, listeners: EngineListener
   const { engine: url, engineSchema: schema, engineDedicated: dedicated } = config;
   if (url === 'memory') return memoryEngine();
   if (url === 'file') {
-    const onNotice = (notice: string): void => log.warn({ notice }, 'the log was mended');
+    const onNotice = (notice: string): void => log.warn({ notice }, 'the log was repaired');
     return openFileEngine({ folder: config.dataDir, onNotice, onLockLost });
   }
   const { engineUser: user, enginePassword: password, enginePasswordFile: passwordFile } = config;
@@ -29,7 +29,7 @@ export async function openEngine(config: ServerConfig, listeners: EngineListener
     dedicated,
     tls: { cacert: config.engineCacert, cert: config.engineCert, key: config.engineKey },
     login: { user, password, passwordFile },
-    onNotice: (notice) => log.warn({ notice }, 'what keeps the log needs a look'),
+    onNotice: (notice) => log.warn({ notice }, 'the storage of the log needs attention'),
     onState: (state) => engineHealth.told(state),
   });
 }

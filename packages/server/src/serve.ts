@@ -4,7 +4,8 @@ import { engineTroubles } from './engines/engine-trouble.ts';
 import { createLogger } from './logging/logger.ts';
 import { openEngine } from './open-engine.ts';
 import { systemRandom } from './random/system-random.ts';
-import { Server, type RunningServer } from './server.ts';
+import type { RunningServer } from './server-options.ts';
+import { Server } from './server.ts';
 import { systemClock } from './time/system-clock.ts';
 
 export interface ServeIo {
@@ -21,7 +22,8 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
       if (state.reachable) log.info({}, 'the database answers again');
       else log.warn({ reason: state.reason }, engineTroubles[state.trouble]);
     },
-    onAppendTrouble: (trouble, reason) => log.error({ reason }, `the log takes no entries: ${engineTroubles[trouble]}`),
+    onAppendTrouble: (trouble, reason) =>
+      log.error({ reason }, `the log accepts no entries: ${engineTroubles[trouble]}`),
   });
   let onLockLost: (error: Error) => void = () => {};
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { withTemporaryFolder } from '@tenure/test-support';
 import * as grpc from '@grpc/grpc-js';
 import { rpcMethods } from '@tenure/protocol';
 import { expect, test } from 'vitest';
@@ -8,7 +9,6 @@ import { parseServerConfig } from './config/parse-server-config.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { logStart } from './engines/chain-hash.ts';
 import { openFileEngine } from './engines/file/file-engine.ts';
-import { withTemporaryFolder } from './engines/testing/temporary-folder.ts';
 import { restoreSnapshot } from './operator/snapshot-restore.ts';
 import { snapshotOfLog } from './operator/snapshot-save.ts';
 import { decodeCommand } from './replica/command-codec.ts';
@@ -18,7 +18,7 @@ import { serve } from './serve.ts';
 import { systemClock } from './time/system-clock.ts';
 
 const pages = ['/health', '/version', '/metrics', '/livez?verbose', '/readyz?verbose', '/v3/kv/range', '/no/page'];
-/** How long a stream that never ends by itself is listened to. */
+/** How long the test listens to a stream that never ends by itself. */
 const listenMs = 100;
 
 function configOf(dataDir: string): ServerConfig {
@@ -28,7 +28,7 @@ function configOf(dataDir: string): ServerConfig {
   return outcome.config;
 }
 
-/** All that a client is told who calls `path` with an empty request, its errors and its trailers too. */
+/** Everything that a client receives when it calls `path` with an empty request, with errors and trailers. */
 function answerTo(client: grpc.Client, path: string): Promise<Buffer> {
   const pass = (bytes: Buffer): Buffer => bytes;
   const call = client.makeBidiStreamRequest(path, pass, pass);
@@ -60,7 +60,7 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-test('nothing that a client, a log or a saved snapshot shows holds the secret of the cluster', async () => {
+test('no reply, log line or saved snapshot contains the secret of the cluster', async () => {
   await withTemporaryFolder(async (folder) => {
     const dataDir = join(folder, 'data');
     const shown: Buffer[] = [];
@@ -76,14 +76,14 @@ test('nothing that a client, a log or a saved snapshot shows holds the secret of
 
     const secret = await secretOf(dataDir);
     expect(secret).toHaveLength(43);
-    // The snapshot of the state is among what was shown: it begins with these bytes.
+    // The replies include the snapshot of the state, which begins with these bytes.
     expect(shown.filter((bytes) => bytes.includes('TENURE\r\n'))).toHaveLength(2);
     const forms = [secret, Buffer.from(secret, 'base64url').toString('hex'), Buffer.from(secret).toString('base64')];
     for (const bytes of shown) for (const form of forms) expect(bytes.includes(form), bytes.toString()).toBe(false);
   });
 });
 
-test('a snapshot that an older version saved, with the secret in it, becomes a cluster with another one', async () => {
+test('a snapshot of an older version, which contains the secret, is restored with a new secret', async () => {
   await withTemporaryFolder(async (folder) => {
     const dataDir = join(folder, 'data');
     const server = await serve(configOf(dataDir), { stderr: { write: () => undefined } });

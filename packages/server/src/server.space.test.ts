@@ -4,10 +4,10 @@ import { decodeMessage, encodeFramed, encodePutRequest, encodeTxnRequest, frameH
 import { afterEach, expect, test, vi } from 'vitest';
 import { parseServerConfig } from './config/parse-server-config.ts';
 import { serve } from './serve.ts';
-import type { RunningServer } from './server.ts';
+import type { RunningServer } from './server-options.ts';
 
 const quotaBytes = 2 * 1024 * 1024;
-/** So that a full server has few revisions: history is compacted by half of them in a second. */
+/** Values of this size make a full server have few revisions: compaction halves the history every second. */
 const keysAtOnce = 3_000;
 const patience = { timeout: 20_000, interval: 100 };
 let server: RunningServer | undefined;
@@ -55,7 +55,7 @@ async function alarms(): Promise<number> {
 
 const full = { details: 'etcdserver: mvcc: database space exceeded' };
 
-/** Writes over one key, faster than anybody looks, until the server takes no more. */
+/** Overwrites one key, faster than the server compacts, until the server accepts no more. */
 async function fill(): Promise<void> {
   await expect(
     (async () => {
@@ -65,14 +65,14 @@ async function fill(): Promise<void> {
   expect(await alarms()).toBe(1);
 }
 
-test('a server that was filled up takes writes again by itself', async () => {
+test('a full server accepts writes again by itself', async () => {
   await start();
   await fill();
   await vi.waitFor(() => put('k', 64 * 1024), patience);
   expect(await alarms()).toBe(0);
 });
 
-/** Writes keys without values until the server takes no more. */
+/** Writes keys without values until the server accepts no more. */
 async function fillWithKeys(lease: bigint): Promise<void> {
   const flags = { prevKv: false, ignoreValue: false, ignoreLease: false };
   await expect(
@@ -91,20 +91,20 @@ const lease = 7n;
 const deleteAll = encodeFramed(etcdserverpb.DeleteRangeRequestSchema, { key: everything, rangeEnd: everything });
 const revoke = encodeFramed(etcdserverpb.LeaseRevokeRequestSchema, { ID: lease });
 
-// A deletion takes nearly as much as a key without a value, and those at the compact revision are kept.
+// A tombstone takes nearly as much space as a key without a value, and those at the compact revision are kept.
 test.each([
-  ['a deletion of all keys', 2, 0n, '/etcdserverpb.KV/DeleteRange', deleteAll],
-  ['the end of the lease that holds all keys', 1, lease, '/etcdserverpb.Lease/LeaseRevoke', revoke],
-])('a full server takes writes again by itself after %s', async (_what, rounds, holder, path, request) => {
+  ['the deletion of all keys', 2, 0n, '/etcdserverpb.KV/DeleteRange', deleteAll],
+  ['the revocation of the lease that holds all keys', 1, lease, '/etcdserverpb.Lease/LeaseRevoke', revoke],
+])('a full server accepts writes again by itself after %s', async (_what, rounds, holder, path, request) => {
   await start();
   const grant = encodeFramed(etcdserverpb.LeaseGrantRequestSchema, { ID: lease, TTL: 3600n });
-  // The second round finds what the first one left.
+  // The second round starts with what the first round left.
   for (let round = 0; round < rounds; round += 1) {
     if (holder !== 0n) await call('/etcdserverpb.Lease/LeaseGrant', grant);
     await fillWithKeys(holder);
     await call(path, request);
     await vi.waitFor(() => put('k', 64 * 1024), patience);
-    // Not for one write only: the next ones find space too.
+    // There is space for more than one write.
     for (let write = 0; write < 4; write += 1) await put('k', 64 * 1024);
     expect(await alarms()).toBe(0);
   }

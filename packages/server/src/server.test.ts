@@ -10,11 +10,11 @@ import { systemRandom } from './random/system-random.ts';
 import { systemClock } from './time/system-clock.ts';
 import { Server } from './server.ts';
 
-/** What a server of an earlier version let into the log: a member whose address is none, and who led. */
+/** A log that a server of an earlier version allowed: a member with an invalid address, which led. */
 const badMember = { kind: 'registerMember', id: 7n, name: 'bad', clientUrls: ['not a url'] } as const;
 const heldLog = [
   [0, { kind: 'createCluster', clusterId: 1n, secret: 'known to the servers' }],
-  [1, { kind: 'claim', epoch: 1, leader: '7/1', rightMs: 800 }],
+  [1, { kind: 'claim', epoch: 1, leader: '7/1', leaderLeaseMs: 800 }],
   [1, badMember],
   [1, { kind: 'registerMember', id: 8n, name: '', clientUrls: Array<string>(1_000).fill('http://[') }],
   [1, { kind: 'leaseGrant', id: 0n, ttlMs: -5, label: '' }],
@@ -23,7 +23,7 @@ const heldLog = [
   [1, { kind: 'alarm', action: 'deactivate', memberId: 99n, alarm: 'nospace' }],
 ] as const;
 
-test('a server starts on a log that holds what none would take today, and says what is wrong with it', async () => {
+test('a server starts on a log with an entry that is refused today, and warns about it', async () => {
   const engine = memoryEngine({ isShared: true });
   let position = logStart;
   for (const [epoch, command] of heldLog) {
@@ -49,7 +49,7 @@ test('a server starts on a log that holds what none would take today, and says w
     const { members } = server.state;
     expect(members.map(({ name }) => name)).toContain('good');
     expect(members).toContainEqual({ id: 7n, name: 'bad', clientUrls: ['not a url'] });
-    expect(lines.join('')).toContain('the member bad has registered what is no address: \\"not a url\\"');
+    expect(lines.join('')).toContain('the member bad has registered an invalid address: \\"not a url\\"');
   } finally {
     await server.close();
   }

@@ -1,92 +1,65 @@
-import { defaultTxnLimits, type Applied, type Entry, type StateMachine } from '@tenure/core';
+import { defaultTxnLimits, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
 import type { Cluster } from './cluster/cluster.ts';
-import type { ServerConfig } from './config/server-config.ts';
-import type { EngineHealth } from './engines/engine-health.ts';
-import type { LogEngine, Position } from './engines/log-engine.ts';
-import { listenAt, openFrontDoor, type FrontDoor } from './front-door.ts';
+import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
-import { leaderOnlyPaths } from './api/routes.ts';
-import type { Caller } from './api/sliced-work.ts';
 import { answered, statusNamed } from './api/status-of.ts';
-import { builtReply } from './transport/transport.ts';
+import { createHttp2Transport } from './transport/http2-transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
-import { Leadership } from './election/leadership.ts';
-import type { LeaderLeaseTracker } from './leases/leader-lease-tracker.ts';
-import type { LeaseDesk } from './leases/lease-desk.ts';
-import type { Logger } from './logging/logger.ts';
-import { leaderName, memberOfLeader, nameTakenText } from './cluster/member-name.ts';
+import { Leadership } from './leadership/leadership.ts';
+import { LeadershipDriver } from './leadership/leadership-driver.ts';
+import type { DeadlineTracker } from './leases/deadline-tracker.ts';
+import type { RenewalHandler } from './api/lease-service.ts';
+import { leaderName, memberOfLeader } from './cluster/link/member-name.ts';
+import { MemberRegistration } from './cluster/member-registration.ts';
 import { randomId } from './random/random-id.ts';
-import type { Random } from './random/random.ts';
 import { checkCluster } from './replica/check-cluster.ts';
 import type { ClientReason } from './replica/client-reason.ts';
 import { ensureCluster } from './replica/ensure-cluster.ts';
 import { decodeCommand } from './replica/command-codec.ts';
-import { ProposalError } from './replica/proposal-error.ts';
 import { recover, type Recovered } from './replica/recovery.ts';
+import type { ReplicaFact } from './replica/replica-fact.ts';
 import { Replica } from './replica/replica.ts';
-import { Upkeep } from './replica/upkeep.ts';
-import type { Clock } from './time/clock.ts';
+import { BackgroundMaintenance } from './replica/background-maintenance.ts';
+import type { RunningServer, ServerOptions } from './server-options.ts';
 import { sleep } from './time/sleep.ts';
 import { etcdVersion, tenureVersion } from './version.ts';
 
-export interface RunningServer {
-  /** Where clients reach it, with the ports that were bound. */
-  readonly urls: readonly string[];
-  /** Ends all streams, answers what was accepted, and closes the log. Resolves within about 5 s. Idempotent. */
-  close(): Promise<void>;
-  /** Resolves with the reason when the server can't go on; the process should then exit, without calling close. */
-  readonly failed: Promise<Error>;
-}
-
 /** How long streams may take to end when the server closes. */
 const closeGraceMs = 3_500;
-/** How long a leader that stops waits until another can lead. */
+/** How long a stopping leader waits until another server can lead. */
 const handOnMs = 500;
-/** As long as etcd lets a request wait for an outcome: 5 s and two election timeouts. */
+/** As etcd limits a request: 5 s and two election timeouts. */
 const requestTimeoutMs = 7_000;
-/** How long a leader may act for leases by itself after an append of its own. */
-const rightMs = 800;
-
-export interface ServerOptions {
-  readonly config: ServerConfig;
-  /** Closed with the server. */
-  readonly engine: LogEngine;
-  readonly engineHealth: EngineHealth;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+/** How long a leader may act for leases without the log after its last append. */
+const leaderLeaseMs = 800;
 
 /**
- * The composition root: makes the parts in their order, connects them, and takes them down in the opposite order. A
- * server alone is a cluster of one, on a log that no other server appends to: it leads as soon as it starts.
+ * The composition root: creates the parts in order, connects them, and closes them in reverse order. A server alone is
+ * a cluster of one, on a log that no other server appends to: it leads as soon as it starts.
  */
 export class Server implements RunningServer {
   readonly failed: Promise<Error>;
-  readonly #config: ServerConfig;
-  readonly #engine: LogEngine;
-  readonly #engineHealth: EngineHealth;
-  readonly #log: Logger;
-  readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #options: ServerOptions;
   readonly #run: number;
   readonly #identity: Identity;
   readonly #leaderId: string;
   readonly #metrics: ServerMetrics;
   readonly #replica: Replica;
   readonly #leadership: Leadership;
-  /** Only where other servers share the log. */
+  /** Public so that the simulation can observe the renewals that it answers. */
+  readonly driver: LeadershipDriver;
+  /** Only on a shared log. */
   readonly #cluster: Cluster | undefined;
-  readonly #door: FrontDoor;
+  readonly #api: ApiServer;
+  readonly #registration: MemberRegistration;
   #resolveFailed: (error: Error) => void = () => {};
-  #upkeep: Upkeep | undefined;
+  #maintenance: BackgroundMaintenance | undefined;
   #closing: Promise<void> | undefined;
-  #isRegistered = false;
   #urls: readonly string[] = [];
 
-  /** Reads the log. Rejects, with the engine closed, when it cannot be trusted or is that of another cluster. */
+  /** Reads the log. Rejects, with the engine closed, when the log is damaged or belongs to another cluster. */
   static async open(options: ServerOptions): Promise<Server> {
     const { config, engine, clock, random } = options;
     try {
@@ -94,7 +67,7 @@ export class Server implements RunningServer {
       else if ((await engine.tail()).index === 0) checkCluster(config.clusterId, 0n);
       const recovered = await recover(engine, decodeCommand, clock);
       checkCluster(config.clusterId, recovered.state.clusterId);
-      // Loaded here: a server alone needs nothing of what servers say to each other.
+      // Imported here: a server alone does not need the code between servers.
       const ClusterType = engine.isShared ? (await import('./cluster/cluster.ts')).Cluster : undefined;
       return new Server(options, recovered, ClusterType);
     } catch (error) {
@@ -104,23 +77,19 @@ export class Server implements RunningServer {
   }
 
   private constructor(options: ServerOptions, recovered: Recovered, ClusterType: typeof Cluster | undefined) {
-    const { config, engine, engineHealth, log, clock, random } = options;
-    this.#config = config;
-    this.#engine = engine;
-    this.#engineHealth = engineHealth;
-    this.#log = log;
-    this.#clock = clock;
-    this.#random = random;
-    this.#run = random.bytes(4).readUInt32BE();
+    this.#options = options;
+    this.#run = options.random.bytes(4).readUInt32BE();
     this.failed = new Promise((resolve) => (this.#resolveFailed = resolve));
     this.#identity = this.#identify(recovered.state);
     this.#leaderId = leaderName(this.#identity.memberId, this.#run);
-    const source = this.#metricSource();
-    this.#metrics = new ServerMetrics({ version: tenureVersion, quotaBytes: config.quotaBackendBytes, source });
+    const { quotaBackendBytes: quotaBytes } = options.config;
+    this.#metrics = new ServerMetrics({ version: tenureVersion, quotaBytes, source: this.#metricSource() });
+    this.#leadership = this.#createLeadership(recovered);
     this.#replica = this.#createReplica(recovered);
-    this.#leadership = this.#createLeadership();
+    this.driver = this.#createDriver();
     this.#cluster = ClusterType === undefined ? undefined : this.#createCluster(ClusterType);
-    this.#door = this.#createDoor();
+    this.#api = this.#createApiServer();
+    this.#registration = this.#createRegistration();
   }
 
   get urls(): readonly string[] {
@@ -136,7 +105,7 @@ export class Server implements RunningServer {
     return this.#replica.state;
   }
 
-  /** Says that the server can't go on. */
+  /** Reports that the server can't continue. */
   fail(error: Error): void {
     this.#resolveFailed(error);
   }
@@ -145,13 +114,12 @@ export class Server implements RunningServer {
     this.#replica.start();
     const { isShared, state } = this.#replica;
     if (!isShared) await this.#leadAlone();
-    this.#urls = await listenAt(this.#door.transport, this.#config);
-    if (isShared && state.leader === '') void this.#leadership.claimNow();
+    this.#urls = await listenAt(this.#api.transport, this.#options.config);
+    if (isShared && state.leader === '') void this.driver.claimNow();
     this.#cluster?.look();
-    // A name that is taken is told by the leader while the registration waits in vain.
-    await Promise.race([this.#register(), this.failed.then((error) => Promise.reject(error))]);
-    this.#isRegistered = true;
-    this.#upkeep = this.#keepUp();
+    // If another server has this name, the leader reports it while the registration is still pending.
+    await Promise.race([this.#registration.register(), this.failed.then((error) => Promise.reject(error))]);
+    this.#maintenance = this.#startMaintenance();
   }
 
   close(): Promise<void> {
@@ -160,92 +128,91 @@ export class Server implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    this.#upkeep?.stop();
-    // No renewal is answered from here on, however long some calls still take: so no lease may expire either.
-    await this.#handOn();
+    this.#maintenance?.stop();
+    // From here on no renewal is answered, however long some calls still take, so no lease may expire either.
+    await this.#transferLeadership();
     this.#cluster?.stopServing();
-    this.#door.watch.close(statusNamed('Stopped'));
-    await this.#door.transport.close({ graceMs: closeGraceMs });
-    // Until here what clients still wait for may be answered by the leader.
+    this.#api.watch.close(statusNamed('Stopped'));
+    await this.#api.transport.close({ graceMs: closeGraceMs });
+    // Until here the leader may still answer the calls that clients wait for.
     this.#cluster?.stop();
-    this.#leadership.stop(new Error('the server is stopping'));
+    this.driver.stop(new Error('the server is stopping'));
     await this.#replica.stop();
     this.#metrics.close();
-    await this.#engine.close();
+    await this.#options.engine.close();
   }
 
   /**
-   * Before a leader shuts its door, it ceases to act for leases, whose holders would not reach it, and names another
-   * that may lead at once.
+   * Before a leader closes its sockets, it stops acting for leases, whose holders could not reach it any more, and
+   * names a successor that may lead at once.
    */
-  async #handOn(): Promise<void> {
-    // However that comes out, this server does not lead any more.
-    const left = this.#leadership.leave(this.#cluster?.bestSuccessor).catch(() => undefined);
+  async #transferLeadership(): Promise<void> {
+    // With any outcome, this server no longer leads.
+    const left = this.driver.leave(this.#cluster?.bestSuccessor).catch(() => undefined);
     const over = new AbortController();
-    await Promise.race([left, sleep(this.#clock, handOnMs, over.signal)]);
+    await Promise.race([left, sleep(this.#options.clock, handOnMs, over.signal)]);
     over.abort();
   }
 
-  /** No other server appends to this log: this one leads from its start, and no command is unknown to another. */
+  /** No other server appends to this log: this one leads from its start, and knows every kind of command in it. */
   async #leadAlone(): Promise<void> {
-    await this.#leadership.claimNow();
+    await this.driver.claimNow();
     if (this.#closing !== undefined) throw new Error('the server was closed while it started');
     if (!this.leads) throw await this.failed;
     if (!this.state.hasTxnLimits) await this.#replica.propose({ kind: 'setTxnLimits', limits: defaultTxnLimits });
   }
 
   #identify({ clusterId, members }: StateMachine): Identity {
-    const known = members.find(({ name }) => name === this.#config.name);
-    const memberId = known?.id ?? randomId(this.#random);
+    const known = members.find(({ name }) => name === this.#options.config.name);
+    const memberId = known?.id ?? randomId(this.#options.random);
     return { clusterId, memberId, headerPrefix: responseHeaderPrefix(clusterId, memberId) };
   }
 
   #createReplica(recovered: Recovered): Replica {
-    const { reads, snapshotCount: entries, snapshotLogBytes: bytes } = this.#config;
+    const { snapshotCount: entries, snapshotLogBytes: bytes } = this.#options.config;
     return new Replica(recovered, {
-      engine: this.#engine,
+      engine: this.#options.engine,
       metrics: this.#metrics,
       snapshots: { entries, bytes },
       run: this.#run,
       requestTimeoutMs,
-      clock: this.#clock,
-      stampMs: () => this.#leadership.stampMs(),
-      mayReadByLease: () => reads === 'lease' && this.#leadership.mayRead(),
+      maxPendingCommands: this.#options.maxPendingCommands,
+      clock: this.#options.clock,
+      authority: this.#leadership,
+      readsByLease: this.#options.config.reads === 'lease',
       problem: () => this.#problem(),
-      mayAppend: () => this.#leadership.mayAppend(),
-      onAppended: () => this.#leadership.appended(),
-      onApplied: (entry, applied, beganMs) => this.#onApplied(entry, applied, beganMs),
-      onLoaded: (position) => this.#onLoaded(position),
       slowestFollower: () => this.#cluster?.slowestFollower ?? Infinity,
-      onSnapshotPutOff: (reason) => {
-        this.#log.warn({ err: reason }, 'no snapshot was written, so the log goes on growing');
-      },
-      onDeposed: () => {
-        this.#leadership.deposed();
-        this.#cluster?.deposed();
-      },
-      onAppendFailed: (error) => this.#engineHealth.appendFailed(error),
-      onFailed: (error) => this.fail(error),
+      onFact: (fact) => this.#told(fact),
     });
   }
 
-  #createLeadership(): Leadership {
-    const { heartbeatIntervalMs, electionTimeoutMs } = this.#config;
-    const replica = this.#replica;
+  #createLeadership({ state }: Recovered): Leadership {
+    const { heartbeatIntervalMs, electionTimeoutMs } = this.#options.config;
+    const { isShared } = this.#options.engine;
     return new Leadership({
-      clock: this.#clock,
-      port: () => replica,
+      clock: this.#options.clock,
+      random: this.#options.random,
+      state,
+      isShared,
       metrics: this.#metrics,
       memberId: this.#identity.memberId,
       leaderId: this.#leaderId,
       heartbeatIntervalMs,
-      electionTimeoutMs: replica.isShared ? electionTimeoutMs : Infinity,
-      rightMs,
-      random: this.#random,
+      electionTimeoutMs: isShared ? electionTimeoutMs : Infinity,
+      leaderLeaseMs,
+    });
+  }
+
+  #createDriver(): LeadershipDriver {
+    const replica = this.#replica;
+    return new LeadershipDriver({
+      leadership: this.#leadership,
+      replica,
+      clock: this.#options.clock,
       onChange: (leads) => {
         if (!replica.isShared) return;
-        this.#log.info({ leads, epoch: replica.state.epoch }, leads ? 'leads' : 'follows');
-        if (leads) this.#cluster?.desk.leads();
+        this.#options.log.info({ leads, epoch: replica.state.epoch }, leads ? 'leads' : 'follows');
+        if (leads) this.#cluster?.forwarder.leads();
       },
       onFailed: (error) => this.fail(error),
     });
@@ -253,46 +220,61 @@ export class Server implements RunningServer {
 
   #createCluster(ClusterType: typeof Cluster): Cluster {
     return new ClusterType({
-      clock: this.#clock,
-      random: this.#random,
+      clock: this.#options.clock,
+      random: this.#options.random,
       replica: this.#replica,
       leadership: this.#leadership,
+      driver: this.driver,
+      open: this.#options.network?.openLeaderStream,
       identity: this.#identity,
       run: this.#run,
       leaderId: this.#leaderId,
-      electionTimeoutMs: this.#config.electionTimeoutMs,
+      electionTimeoutMs: this.#options.config.electionTimeoutMs,
       requestTimeoutMs,
-      engineProblem: () => this.#engineHealth.problem,
-      lookNow: (acknowledged) => this.#engine.lookNow?.(acknowledged),
-      check: (command, payloadBytes) => this.#door.rules.check(command, payloadBytes),
-      answer: (path, request, caller) => answerLocally(this.#door, path, request, caller),
-      onLost: () => this.#door.requirement.lost(),
-      warn: (message) => this.#log.warn({}, message),
+      engineProblem: () => this.#options.engineHealth.problem,
+      lookNow: (acknowledged) => this.#options.engine.lookNow?.(acknowledged),
+      check: (command, payloadBytes) => this.#api.rules.check(command, payloadBytes),
+      answer: (path, request, caller) => this.#api.answer(path, request, caller),
+      onLost: () => this.#api.requirement.lost(),
+      warn: (message) => this.#options.log.warn({}, message),
       onFailed: (error) => this.fail(error),
     });
   }
 
-  #createDoor(): FrontDoor {
+  #createRegistration(): MemberRegistration {
+    const { name, advertiseClientUrls } = this.#options.config;
+    return new MemberRegistration({
+      clock: this.#options.clock,
+      replica: this.#replica,
+      memberId: this.#identity.memberId,
+      name,
+      clientUrls: () => (advertiseClientUrls.length > 0 ? advertiseClientUrls : this.#urls),
+      onFailed: (error) => this.fail(error),
+    });
+  }
+
+  #createApiServer(): ApiServer {
     const cluster = this.#cluster;
     const leadership = this.#leadership;
     const replica = this.#replica;
-    const alone: LeaseDesk = {
-      renew: (id) => leadership.renew(id) ?? Promise.reject(statusNamed('Stopped')),
+    const alone: RenewalHandler = {
+      renew: (id) => this.driver.renew(id) ?? Promise.reject(statusNamed('Stopped')),
       revision: () => replica.state.currentRevision,
     };
-    return openFrontDoor({
-      config: this.#config,
-      log: this.#log,
-      clock: this.#clock,
-      random: this.#random,
+    return createApiServer({
+      config: this.#options.config,
+      log: this.#options.log,
+      clock: this.#options.clock,
+      random: this.#options.random,
       replica,
       identity: this.#identity,
-      desk: cluster?.desk ?? alone,
-      keeper: () => {
-        const { keeper } = leadership;
-        if (keeper === undefined) throw statusNamed('NoLeader');
-        return keeper;
+      renewals: cluster?.forwarder ?? alone,
+      lessor: () => {
+        const { lessor } = leadership;
+        if (lessor === undefined) throw statusNamed('NoLeader');
+        return lessor;
       },
+      createTransport: this.#options.network?.createTransport ?? createHttp2Transport,
       cluster,
       leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
       onHttp: createHttpHandler({
@@ -300,32 +282,33 @@ export class Server implements RunningServer {
           alarms: () => replica.state.alarms.map(({ alarm }) => alarm),
           hasLeader: () => cluster?.reach.hasLeader ?? true,
           problem: () => this.#problem(),
-          // Where reads come from memory, what can be wrong is the log, and then an append does not come back.
+          // Where reads come from memory, only the log can fail, and then an append does not return.
           read: async ({ serializable }) => (serializable ? undefined : answered(replica.logAnswers())),
         },
         metrics: this.#metrics,
-        log: this.#log,
+        log: this.#options.log,
         versions: { etcd: etcdVersion, tenure: tenureVersion },
       }),
     });
   }
 
-  /** Each server watches the history, and the one that leads compacts it. */
-  #keepUp(): Upkeep {
-    const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#config;
+  /** Every server checks the history, and only the leader compacts it. */
+  #startMaintenance(): BackgroundMaintenance {
+    const { autoCompaction: policy, quotaBackendBytes: quotaBytes } = this.#options.config;
     const replica = this.#replica;
-    return new Upkeep({
-      clock: this.#clock,
+    return new BackgroundMaintenance({
+      clock: this.#options.clock,
       policy,
       quotaBytes,
       memberId: this.#identity.memberId,
       state: () => replica.state,
-      oldestWatched: () => this.#door.watch.oldestWanted,
-      isRaisedHere: () => this.#door.quota.hasRaised(),
+      oldestWatched: () => this.#api.watch.oldestWanted,
+      isRaisedHere: () => this.#api.quota.hasRaised(),
       speaksFor: (id) => replica.leading && (this.#cluster?.reach.isUnreachable(id) ?? false),
       leads: () => replica.leading,
       propose: (command) => replica.propose(command),
-      onCompacted: (revision, outcome) => this.#log.info({ revision, outcome }, 'compacted the history by itself'),
+      onCompacted: (revision, outcome) =>
+        this.#options.log.info({ revision, outcome }, 'compacted the history automatically'),
     });
   }
 
@@ -333,68 +316,64 @@ export class Server implements RunningServer {
     return this.#cluster?.reach.problem;
   }
 
-  /** Runs inside apply, before the entry's proposals are answered: leases first, then who watches. */
-  #onApplied(entry: Entry, applied: Applied, beganMs: number): void {
-    this.#engineHealth.entryTaken();
-    this.#leadership.applied(entry, applied);
+  /** Passes a fact of the replica to all parts, the leadership first: leases change before watches see an entry. */
+  #told(fact: ReplicaFact): void {
+    switch (fact.kind) {
+      case 'applied':
+        this.#options.engineHealth.entryTaken();
+        this.driver.tell(fact);
+        this.#onApplied(fact);
+        break;
+      case 'appended':
+        this.driver.tell(fact);
+        break;
+      case 'loaded':
+        this.#options.log.warn(
+          { index: fact.position.index },
+          'this server lagged behind the log and continues from a snapshot',
+        );
+        this.driver.tell(fact);
+        // Watches continue in the history of the snapshot; those that need older history end as compacted.
+        this.#api.watch.revisionAdvanced();
+        this.#cluster?.look();
+        break;
+      case 'deposed':
+        this.driver.tell(fact);
+        this.#cluster?.deposed();
+        break;
+      case 'snapshotPutOff':
+        this.#options.log.warn({ err: fact.reason }, 'no snapshot was written, so the log keeps growing');
+        break;
+      case 'appendFailed':
+        this.#options.engineHealth.appendFailed(fact.error);
+        break;
+      case 'failed':
+        this.fail(fact.error);
+        break;
+    }
+  }
+
+  #onApplied({ entry, applied, beganMs }: Extract<ReplicaFact, { kind: 'applied' }>): void {
     if (applied.leaseChanges.length > 0) this.#metrics.leasesChanged(applied.leaseChanges);
-    if (applied.lastRevision >= applied.firstRevision) this.#door.watch.revisionAdvanced(beganMs);
+    if (applied.lastRevision >= applied.firstRevision) this.#api.watch.revisionAdvanced(beganMs);
     this.#cluster?.applied(entry);
-    const { commands } = entry;
-    if (commands[0]?.kind === 'claim' || commands.some(({ kind }) => kind === 'removeMember')) this.#registerAnew();
-  }
-
-  /** Nobody would find a leader that is no member: one that was removed while it runs registers anew. */
-  #registerAnew(): void {
-    if (!this.#isRegistered || !this.leads) return;
-    this.#register().catch((error: unknown) => {
-      // Without an outcome the next leader is as well known as this one was; a name that is taken is another's.
-      if (error instanceof Error && !(error instanceof ProposalError)) this.fail(error);
-    });
-  }
-
-  /** Watches go on in the history that the snapshot holds; those that need what it does not hold end as compacted. */
-  #onLoaded({ index }: Position): void {
-    this.#log.warn({ index }, 'this server lagged behind the log and goes on behind a snapshot');
-    this.#leadership.loaded();
-    this.#door.watch.revisionAdvanced();
-    this.#cluster?.look();
-  }
-
-  /** Makes this member known, or its new addresses; the log says nothing when nothing changed. */
-  async #register(): Promise<void> {
-    const { memberId: id } = this.#identity;
-    const { name, advertiseClientUrls } = this.#config;
-    const clientUrls = advertiseClientUrls.length > 0 ? advertiseClientUrls : this.#urls;
-    const known = this.state.members.find((member) => member.id === id);
-    if (known !== undefined && known.clientUrls.join() === clientUrls.join()) return;
-    const response = await this.#replica.propose({ kind: 'registerMember', id, name, clientUrls });
-    // Another server that was started at the same moment under this name has registered it first.
-    if (response.kind === 'error') throw new Error(nameTakenText);
+    this.#registration.applied(entry);
   }
 
   #metricSource(): MetricSource {
-    const tracker = (): LeaderLeaseTracker | undefined => this.#leadership.tracked?.tracker;
+    const tracker = (): DeadlineTracker | undefined => this.#leadership.tracked?.tracker;
     return {
-      leasesLive: () => tracker()?.liveCount ?? 0,
-      leasesDated: () => (tracker()?.size ?? 0) - (tracker()?.liveCount ?? 0),
-      watchers: () => this.#door.watch.counts.watchers,
-      watchStreams: () => this.#door.watch.counts.streams,
+      leasesInMemory: () => tracker()?.inMemoryCount ?? 0,
+      leasesCheckpointed: () => (tracker()?.size ?? 0) - (tracker()?.inMemoryCount ?? 0),
+      watchers: () => this.#api.watch.counts.watchers,
+      watchStreams: () => this.#api.watch.counts.streams,
       keys: () => this.state.keyCount,
       revision: () => this.state.currentRevision,
       compactRevision: () => this.state.compactRevision,
       stateBytes: () => this.state.sizeBytes,
-      logBytes: () => this.#engine.sizeBytes(),
+      logBytes: () => this.#options.engine.sizeBytes(),
       appliedIndex: () => this.state.appliedIndex,
       isLeader: () => this.leads,
     };
   }
-}
-
-/** Runs a call that a follower has passed on through the same handler that answers clients here. */
-async function answerLocally(door: FrontDoor, path: string, request: Buffer, by: Caller): Promise<Buffer> {
-  const handler = leaderOnlyPaths.has(path) ? door.routes.get(path) : undefined;
-  if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
-  const call = { path, metadata: {}, deadlineMs: Infinity, connection: by.connection, signal: by.signal };
-  return builtReply(await handler.handle(request, call));
 }

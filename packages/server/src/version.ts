@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The etcd API that is spoken: clients such as Kubernetes look at this, and refuse what they do not know. */
+/** The version of etcd's API that is implemented. Clients such as Kubernetes check it and refuse an unknown one. */
 export const etcdVersion = '3.6.0';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };

@@ -6,7 +6,7 @@ const timeoutMs = 20_000;
 const node = (source: string): ChildProgram => new ChildProgram({ program, args: ['-e', source] });
 const stays = 'setInterval(() => {}, 1_000);';
 
-test('waits for what is printed, and tells how it ended and with which words', async () => {
+test('waits for output, and reports how the program ended and its last output', async () => {
   const child = node(`console.log('up 42'); console.error('beside'); process.exitCode = 3;`);
   expect(await child.printed(/up \d+/)).toBe('up 42\n');
   expect((await child.match(/b(.*)e\n/, timeoutMs))[1]).toBe('esid');
@@ -19,7 +19,7 @@ test('lets two wait at once', async () => {
   expect(await Promise.all([child.printed('two'), child.printed('one')])).toHaveLength(2);
 });
 
-test('rejects, with what was printed, when the program ends without it or takes too long', async () => {
+test('rejects with the output when the program ends without it or takes too long', async () => {
   await expect(node(`console.error('no room')`).printed('up')).rejects.toThrow(/ended without up:\nno room/);
   const child = node(stays);
   await expect(child.match(/up/, 1)).rejects.toThrow('in time');
@@ -27,7 +27,7 @@ test('rejects, with what was printed, when the program ends without it or takes 
   expect(await child.end()).toMatchObject({ signal: 'SIGTERM' });
 });
 
-test('tells of a program that is not there', async () => {
+test('reports a missing program', async () => {
   const child = new ChildProgram({ program: '/no/such/program', args: [] });
   await expect(child.printed('up')).rejects.toThrow('ENOENT');
   expect(() => child.pid).toThrow('was not started');

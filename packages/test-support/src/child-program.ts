@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 
-/** Of what it prints so much is kept, the end of it, for reports and for those who wait for a line. */
+/** The size of the kept output, its end, for reports and for waiting tests. */
 const maxKeptChars = 4 * 1024 * 1024;
-/** A process that was told to end and does not is killed, so that a test fails instead of standing still. */
+/** A process that does not end when told to is killed, so that a test fails instead of hanging. */
 const endTimeoutMs = 60_000;
 const retryMs = 10;
 
@@ -17,7 +17,7 @@ export interface ChildOptions extends Command {
   /** Without it, that of this process. */
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Whether what it writes on stdout is thrown away, so that a measurement does not pay for it. */
+  /** Whether stdout is discarded, so that a measurement does not pay for it. */
   readonly isSilent?: boolean;
 }
 
@@ -28,20 +28,20 @@ export interface ProgramEnd {
   readonly err: string;
 }
 
-/** Children still alive: none may outlive the process that started them, however that ends. */
+/** Living children: none may outlive the process that started them, however that ends. */
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
 
-/** Makes a child end with this process, at the latest. For one that was started by other means, such as a fork. */
+/** Makes a child end with this process at the latest. For a child started by other means, such as a fork. */
 export function endWithUs<T extends ChildProcess>(child: T): T {
   alive.add(child);
   child.once('exit', () => alive.delete(child));
   return child;
 }
 
-/** A program as a process of its own: what it prints is kept and can be awaited, and it ends with us for sure. */
+/** A program as a child process: its output is kept and can be awaited, and it ends with this process. */
 export class ChildProgram {
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
@@ -96,20 +96,20 @@ export class ChildProgram {
     return this.#hasEnded;
   }
 
-  /** Resolves with all that it has written on stdout once that has `text`; rejects when it ends without. */
+  /** Resolves with its stdout once that contains `text`; rejects when it ends without. */
   async printed(text: string | RegExp): Promise<string> {
     await this.#until(String(text), () => (typeof text === 'string' ? this.#out.includes(text) : text.test(this.#out)));
     return this.#out;
   }
 
-  /** The first match in what it has written, wherever; rejects when it ends without one, or the time is up. */
+  /** The first match in its output, at any place; rejects when it ends without one, or at the timeout. */
   async match(pattern: RegExp, timeoutMs: number): Promise<RegExpExecArray> {
     const find = (): RegExpExecArray | null => pattern.exec(this.#out) ?? pattern.exec(this.#err);
     await this.#until(String(pattern), () => find() !== null, timeoutMs);
     return find() as RegExpExecArray;
   }
 
-  /** Resolves when it answers for the first time; what the question throws counts as no. */
+  /** Resolves when it first responds; an error of the check counts as no. */
   async answers(isAnswering: () => Promise<unknown>, timeoutMs: number): Promise<void> {
     const untilMs = performance.now() + timeoutMs;
     for (;;) {
@@ -127,7 +127,7 @@ export class ChildProgram {
     this.#child.kill(signal);
   }
 
-  /** Sends the signal, kills it when that does not help, and resolves with how it ended. */
+  /** Sends the signal, kills it when that has no effect, and resolves with how it ended. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProgramEnd> {
     this.#child.kill(signal);
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), endTimeoutMs);
@@ -167,7 +167,7 @@ export class ChildProgram {
   }
 }
 
-/** Cut only now and then, since a cut copies all that is kept. */
+/** Truncated only now and then, since truncation copies the whole buffer. */
 function kept(text: string): string {
   return text.length > 2 * maxKeptChars ? text.slice(-maxKeptChars) : text;
 }

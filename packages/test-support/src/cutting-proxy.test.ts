@@ -40,7 +40,7 @@ async function asked(socket: Socket, text: string): Promise<string> {
   return answer.toString();
 }
 
-test('lets everything through, and breaks it off when it is told to', async () => {
+test('forwards everything, and closes the connections on request', async () => {
   const socket = open();
   expect(await asked(socket, 'one')).toBe('one');
   proxy.cut();
@@ -49,20 +49,20 @@ test('lets everything through, and breaks it off when it is told to', async () =
   expect(proxy.opened).toBe(2);
 });
 
-test('goes away for new connections too, and comes back', async () => {
+test('refuses new connections too, and recovers', async () => {
   proxy.goAway();
   await once(open(), 'close');
   proxy.comeBack();
   expect(await asked(open(), 'back')).toBe('back');
 });
 
-test('holds what was said during a pause, also on a connection that began in it', async () => {
+test('holds the data of a pause, also on a connection that began in it', async () => {
   const early = open();
   await asked(early, 'before');
   const resume = proxy.pause();
   const late = open();
   const answers = [asked(early, 'early'), asked(late, 'late')];
-  // A connection around the proxy has its answer: so much later nothing of the two has come through.
+  // A connection around the proxy has its response: by then the two paused ones would have had theirs too.
   const around = connect((echo.address() as AddressInfo).port, '127.0.0.1');
   sockets.push(around);
   await asked(around, 'around');
@@ -71,7 +71,7 @@ test('holds what was said during a pause, also on a connection that began in it'
   expect(await Promise.all(answers)).toEqual(['early', 'late']);
 });
 
-test('withholds one answer, and the server has done what it was asked for', async () => {
+test('withholds one response, after the server has processed the request', async () => {
   const socket = open();
   const cut = proxy.cutBeforeAnswerTo('append');
   expect(await asked(socket, 'read')).toBe('read');

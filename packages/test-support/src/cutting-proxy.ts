@@ -4,19 +4,19 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
-  /** Whether it has been let through once, so that its requests are looked at. */
+  /** Whether it has been forwarded once, so that its requests are inspected. */
   isWatched: boolean;
 }
 
 /**
- * A network between clients and a server that can be cut in ways that a real one is: at once, silently, or between a
- * request and its answer.
+ * A network between clients and a server that can fail as a real one does: at once, silently, or between a request and
+ * its response.
  */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #links = new Set<Link>();
   readonly #silenced = new Set<Link>();
-  /** Whether nothing gets through for a client at that port. */
+  /** Whether the traffic of the client at that port is dropped. */
   #isSilentFor: (clientPort: number) => boolean = () => false;
   #isAway = false;
   #holdsReplies = false;
@@ -28,7 +28,7 @@ export class CuttingProxy {
     server.on('connection', (client) => this.#join(client, target()));
   }
 
-  /** `target` is the server's port, or is asked for it at each connection. */
+  /** `target` is the server's port, or a function that returns it for each connection. */
   static async before(target: number | (() => number)): Promise<CuttingProxy> {
     const server = createServer();
     const proxy = new CuttingProxy(server, typeof target === 'number' ? () => target : target);
@@ -44,23 +44,23 @@ export class CuttingProxy {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** How many connections go through now. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#links.size;
   }
 
-  /** How many connections have been made through it so far. */
+  /** The number of connections so far. */
   get opened(): number {
     return this.#opened;
   }
 
-  /** Breaks every connection off; new ones get through in both directions, unless the server is away. */
+  /** Closes every connection; new ones are forwarded in both directions, unless the server is unreachable. */
   cut(): void {
     this.#holdsReplies = false;
     for (const link of this.#links) destroy(link);
   }
 
-  /** Breaks every connection off, and every new one too, until `comeBack`. */
+  /** Closes every connection, and every new one too, until `comeBack`. */
   goAway(): void {
     this.#isAway = true;
     this.cut();
@@ -70,15 +70,15 @@ export class CuttingProxy {
     this.#isAway = false;
   }
 
-  /** Requests go on getting through; what the server says stays here, until the connections are cut. */
+  /** Requests are still forwarded; responses are dropped, until the connections are cut. */
   holdReplies(): void {
     this.#holdsReplies = true;
     for (const { client, server } of this.#links) server.unpipe(client).resume();
   }
 
   /**
-   * From now on nothing gets through in either direction, and nobody is told; new connections hang. `whose`: for
-   * clients at the ports for which it holds, all if it is left out.
+   * From now on all traffic is dropped silently in both directions; new connections hang. `whose`: for clients at the
+   * ports for which it returns true, all if it is left out.
    */
   silence(whose: (clientPort: number) => boolean = () => true): void {
     this.#isSilentFor = whose;
@@ -90,7 +90,7 @@ export class CuttingProxy {
     }
   }
 
-  /** Silent as with a cable that is out, until the function is called: then all goes on where it was. */
+  /** Silent as with an unplugged cable, until the returned function is called: then all traffic continues. */
   pause(): () => void {
     this.silence();
     return () => {
@@ -100,26 +100,26 @@ export class CuttingProxy {
     };
   }
 
-  /** Lets new connections through again. Those that were silenced stay as they are, and nobody is told. */
+  /** Forwards new connections again. Silenced connections stay silent. */
   forget(): void {
     this.#isSilentFor = () => false;
   }
 
-  /** Lets new connections through again. Those that were silenced are lost for ever, as behind a forgetful router. */
+  /** Forwards new connections again. Silenced connections are lost forever, as with a router that lost its state. */
   restore(): void {
     this.forget();
     for (const link of this.#silenced) destroy(link);
   }
 
   /**
-   * Resolves when the server has answered a request whose bytes hold `text`: the answer is withheld and the connection
-   * broken off. The server has by then done what it was asked for.
+   * Resolves when the server has answered a request that contains `text`: the response is withheld and the connection
+   * closed. The server has then processed the request.
    */
   cutBeforeAnswerTo(text: string): Promise<void> {
     return new Promise((seen) => (this.#withheld = { text, isCut: true, seen }));
   }
 
-  /** The same, but the connection stands, and nobody is told that the answer will not come. */
+  /** The same, but the connection stays open without a response. */
   loseAnswerTo(text: string): Promise<void> {
     return new Promise((seen) => (this.#withheld = { text, isCut: false, seen }));
   }

@@ -8,7 +8,7 @@ export async function startDynalite(): Promise<{
   readonly port: number;
   readonly stop: () => Promise<void>;
 }> {
-  // Only here: both are of no use to most who import this package.
+  // Imported here because most users of this package need neither.
   const { DynamoDB } = await import('@aws-sdk/client-dynamodb');
   const { default: dynalite } = await import('dynalite');
   const server: DynaliteServer = dynalite({ createTableMs: 0 });

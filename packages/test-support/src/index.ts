@@ -8,7 +8,23 @@ export { startDynalite } from './dynalite-server.ts';
 export { startEtcdCluster } from './etcd/etcd-cluster.ts';
 export { EtcdProcess, hasEtcd } from './etcd/etcd-process.ts';
 export { freePort, freePorts } from './free-ports.ts';
+export { playHostileInputs } from './http2/hostile-client.ts';
+export { hostileKinds } from './http2/hostile-input.ts';
+export type { HostileMethod, HostileTarget } from './http2/hostile-input.ts';
+export {
+  endHeaders,
+  endStream,
+  frameTypes,
+  grpcHeaders,
+  headerBlock,
+  http2Frame,
+  http2Preface,
+  settingsFrame,
+} from './http2/http2-frames.ts';
+export { frameMessage, RawClient } from './http2/raw-call.ts';
+export type { RawReply } from './http2/raw-call.ts';
 export { hasMariadb, hasPgbouncer } from './installed-programs.ts';
+export { makeCertificates } from './make-certificates.ts';
 export { MariadbServer } from './mariadb-server.ts';
 export { PgBouncer } from './pg-bouncer.ts';
 export type { PoolMode } from './pg-bouncer.ts';
@@ -19,4 +35,5 @@ export { lastIndex, PostgresPair } from './postgres/postgres-pair.ts';
 export { hasPostgres, postgresUser, postgresVersion } from './postgres/postgres-programs.ts';
 export { SeededRandom } from './seeded-random.ts';
 export { ServeProcess } from './serve-process.ts';
+export { withTemporaryFolder } from './temporary-folder.ts';
 export { builtCommand, testedCommand, testedCommandVariable } from './tested-command.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 
 /**
- * Whether tests with a program can run on this machine: says why not, and fails instead where all tests must run.
- * `debianPackage` is what brings it.
+ * Whether tests with a program can run on this machine: prints the reason if not, and fails instead where all tests
+ * must run. `debianPackage` contains the program.
  */
 export function isInstalled(isThere: boolean, debianPackage: string): boolean {
   if (isThere) return true;

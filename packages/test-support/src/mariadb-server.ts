@@ -8,12 +8,12 @@ import { SystemUser } from './system-user.ts';
 
 const startTimeoutMs = 120_000;
 const mysqlUser = new SystemUser('mysql');
-/** The server takes one statement in each line. */
+/** The server reads one statement per line. */
 const setUp = [`CREATE USER IF NOT EXISTS app@'%' IDENTIFIED BY '';`, `GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;`];
 /** Small and fast: tests crash the server and never the machine. */
 const testFlags = ['--innodb-buffer-pool-size=32M', '--innodb-flush-log-at-trx-commit=2'];
 
-/** A MariaDB of one's own, with a user `app` without a password. */
+/** A private MariaDB server, with a user `app` without a password. */
 export class MariadbServer {
   readonly port: number;
   readonly #folder = mysqlUser.folder();
@@ -29,18 +29,18 @@ export class MariadbServer {
     return MariadbServer.#startWith(testFlags);
   }
 
-  /** With MariaDB's own defaults, durable, as a measurement wants it. */
+  /** With MariaDB's own defaults, durable, for measurements. */
   static startWithDefaults(): Promise<MariadbServer> {
     return MariadbServer.#startWith([]);
   }
 
-  /** Without a database the server's own one is meant, so that every call fails that needs one. */
+  /** Without a database the server's own one is used, in which every call that needs a table fails. */
   options(database?: string, as = 'app', port = this.port): PoolOptions {
     return { host: '127.0.0.1', port, user: as, connectionLimit: 5, ...(database === undefined ? {} : { database }) };
   }
 
   async query(sql: string): Promise<unknown> {
-    // Only here: the driver is of no use to most who import this package.
+    // Imported here because most users of this package do not need the driver.
     const { createConnection } = await import('mysql2/promise');
     const connection = await createConnection({ ...this.options(), multipleStatements: true });
     try {
@@ -95,7 +95,7 @@ export class MariadbServer {
     await this.#program.answers(() => this.query('SELECT 1'), startTimeoutMs);
   }
 
-  /** A server that starts removes the temporary tables that it finds, those of its neighbours in /tmp as well. */
+  /** At start a server removes the temporary tables that it finds, including those of other servers in /tmp. */
   get #places(): readonly string[] {
     return [`--datadir=${join(this.#folder, 'data')}`, `--tmpdir=${this.#folder}`];
   }

@@ -12,8 +12,8 @@ const startTimeoutMs = 60_000;
 export type PoolMode = 'session' | 'transaction' | 'statement';
 
 /**
- * PgBouncer before a database. In transaction mode each transaction may run on another connection, and nothing of a
- * session stays; in session mode a client has a connection for itself until it leaves.
+ * PgBouncer in front of a database. In transaction mode each transaction may run on another connection, and no session
+ * state remains; in session mode a client has a connection until it disconnects.
  */
 export class PgBouncer {
   readonly url: string;

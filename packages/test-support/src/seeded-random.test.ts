@@ -21,7 +21,7 @@ test('reaches both ends of a range of whole numbers and nothing outside', () => 
   expect(new Set(Array.from({ length: draws }, () => random.below(3)))).toEqual(new Set([0, 1, 2]));
 });
 
-test('takes a chance as often as it is told', () => {
+test('returns true with the given probability', () => {
   const random = new SeededRandom(2);
   const taken = Array.from({ length: draws }, () => random.chance(0.2)).filter(Boolean).length;
   expect(taken / draws).toBeCloseTo(0.2, 1);

@@ -1,4 +1,4 @@
-/** Numbers that look random and are a function of the seed alone (mulberry32): the same on every machine. */
+/** Pseudo-random numbers that depend only on the seed (mulberry32): the same on every machine. */
 export class SeededRandom {
   #state: number;
 
@@ -46,10 +46,7 @@ export class SeededRandom {
     return Buffer.from(Uint8Array.from({ length: count }, () => this.below(256)));
   }
 
-  /**
-   * The bytes after a small accident: some of them changed, lost, doubled, put in between or cut off. At times nothing
-   * is left of them.
-   */
+  /** The bytes after random damage: some changed, lost, doubled, inserted or truncated. Sometimes nothing is left. */
   damage(bytes: Buffer): Buffer {
     const at = this.integer(0, bytes.length);
     const to = Math.min(bytes.length, at + this.integer(1, 8));
@@ -60,12 +57,12 @@ export class SeededRandom {
     if (kind === 3) return Buffer.concat([bytes.subarray(0, at), this.bytes(this.integer(1, 16)), bytes.subarray(at)]);
     if (kind === 4) return this.bytes(this.integer(0, 40));
     const changed = Buffer.from(bytes);
-    // The values at which the meaning of a varint or of a flag turns come up more often than by chance.
+    // Boundary values of varints and flags occur more often than by chance.
     for (let i = at; i < to; i++) changed[i] = this.pick([0, 0x7f, 0x80, 0xff, this.below(256)]);
     return changed;
   }
 
-  /** A generator of its own, so that one part's use of chance does not shift another's. */
+  /** A separate generator, so that the random choices of one part do not shift those of another. */
   split(): SeededRandom {
     return new SeededRandom(this.uint32());
   }

@@ -3,11 +3,11 @@ import { testedCommand } from './tested-command.ts';
 
 const readyPattern = /ready to serve client requests on ([^\s"]+)/;
 
-/** The built command as a process of its own. */
+/** The built command as a child process. */
 export class ServeProcess extends ChildProgram {
   /**
    * `args` are those of the whole command: ['serve', ...]. `under` is a command that runs it, such as a tracer, and
-   * must leave it the process that was started. Variables of the run of the tests are none of a server's.
+   * must keep the same process. The test run's own variables are not passed to the server.
    */
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, under: readonly string[] = []) {
     const { PATH = '' } = process.env;

@@ -7,7 +7,7 @@ import type { Command } from './child-program.ts';
 
 const run = promisify(execFile);
 
-/** The user whom Debian made for a database, since databases refuse to run as root. */
+/** The user created by Debian for a database, since databases refuse to run as root. */
 export class SystemUser {
   readonly name: string;
 
@@ -15,14 +15,14 @@ export class SystemUser {
     this.name = name;
   }
 
-  /** `atOurEnd` is the signal it gets when the process that started it ends, also when that was killed. */
+  /** `atOurEnd` is the signal sent to it when the process that started it ends, also when that was killed. */
   command(program: string, args: readonly string[], atOurEnd: NodeJS.Signals = 'SIGKILL'): Command {
     if (process.getuid?.() !== 0) return { program, args };
     const as = [`--reuid=${this.name}`, `--regid=${this.name}`, '--init-groups', '--pdeathsig', atOurEnd];
     return { program: 'setpriv', args: [...as, program, ...args] };
   }
 
-  /** Runs a program to its end and gives what it prints. */
+  /** Runs a program to its end and returns its output. */
   async run(path: string, ...args: readonly string[]): Promise<string> {
     const { program, args: all } = this.command(path, args);
     return (await run(program, all, { cwd: '/' })).stdout;

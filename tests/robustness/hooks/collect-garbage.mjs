@@ -1,5 +1,5 @@
-// Loaded into a server under test: SIGUSR2 collects all garbage, so that what is in use afterwards is held by somebody,
-// and says so on stderr.
+// Loaded into a server under test: SIGUSR2 runs a full garbage collection, so that only referenced memory remains in
+// use, and reports it on stderr.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -1,5 +1,5 @@
-// Loaded into a server under test: SIGUSR2 keeps its event loop busy, as a long computation of its own would. The
-// signal is handled in the poll phase, so the timers that fell due meanwhile run before sockets are read again.
+// Loaded into a server under test: SIGUSR2 blocks its event loop, like a long computation. The signal is handled in the
+// poll phase, so the timers that fell due meanwhile run before sockets are read again.
 const spinMs = Number(process.env.SPIN_MS);
 
 process.on('SIGUSR2', () => {

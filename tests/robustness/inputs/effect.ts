@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { etcdserverpb, type RpcMethod } from '@tenure/protocol';
 
-/** What exists on the server under test and must not be touched. */
+/** The keys and leases of the server under test that must not change. */
 export interface Existing {
   readonly keys: ReadonlySet<string>;
   readonly leases: ReadonlySet<bigint>;
@@ -11,9 +11,9 @@ const maxTxnOps = 128;
 const maxTtlSeconds = 9_000_000_000n;
 
 /**
- * Whether a request might change what the server holds: false only for one that must be refused, that only reads, or
- * that finds nothing to change. Decoded by the generated code, which the server does not use for what is frequent;
- * what that takes for malformed must be refused.
+ * Whether a request might change the content of the server: false only for one that must be refused, that only reads,
+ * or that finds nothing to change. Decoded with the generated code, which the server does not use for frequent
+ * messages; a message that this code rejects must be refused.
  */
 export function mayChange(method: RpcMethod, request: Uint8Array, existing: Existing): boolean {
   const read = readers[method.path];
@@ -68,7 +68,7 @@ function deleteMayChange({ key, rangeEnd }: etcdserverpb.DeleteRangeRequest, { k
   return rangeEnd.length > 0 || keys.has(Buffer.from(key).toString('latin1'));
 }
 
-/** A transaction is refused whole for what any of its branches holds, whether or not that would run. */
+/** A transaction is refused because of any operation in its branches, even in one that would not run. */
 function isRefused({ compare, success, failure }: etcdserverpb.TxnRequest): boolean {
   if ([compare, success, failure].some((list) => list.length > maxTxnOps)) return true;
   if (compare.some(({ key }) => key.length === 0)) return true;

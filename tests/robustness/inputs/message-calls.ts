@@ -6,7 +6,7 @@ import { SeededRandom } from '@tenure/test-support';
 import { type Existing, mayChange } from './effect.ts';
 import { MessageSoup } from './message-soup.ts';
 
-/** One call, with what its client sends; more than one message only where the client streams. */
+/** One call with its messages; more than one message only where the client streams. */
 export interface MessageCall {
   readonly method: RpcMethod;
   readonly messages: readonly Buffer[];
@@ -15,11 +15,11 @@ export interface MessageCall {
 export interface MessageCallOptions {
   readonly seed: number;
   readonly existing: Existing;
-  /** Whether requests may pass that change something. Alarms are never raised or taken back. */
+  /** Whether to include requests that change something. Alarms are never activated or deactivated. */
   readonly changes: boolean;
 }
 
-/** Methods that are called more often than others, because more can go wrong in them. */
+/** Methods that are called more often than others, because they are more complex. */
 const weights: Readonly<Record<string, number>> = {
   '/etcdserverpb.KV/Range': 12,
   '/etcdserverpb.KV/Put': 12,
@@ -33,11 +33,11 @@ const weights: Readonly<Record<string, number>> = {
   '/etcdserverpb.Lease/LeaseTimeToLive': 4,
 };
 const maxStreamedMessages = 40;
-/** A stream of watches has no end of its own; what no decoder can read gives it one. */
+/** A stream of watches does not end by itself; an undecodable message ends it. */
 const unreadable = Buffer.of(0xff, 0xff, 0xff);
 const maxTries = 50;
 
-/** An endless sequence of calls: the same for the same seed, whatever the server answers. */
+/** An endless sequence of calls: the same for the same seed, independent of the server's answers. */
 export class MessageCalls {
   readonly #random: SeededRandom;
   readonly #soup: MessageSoup;
@@ -64,7 +64,7 @@ export class MessageCalls {
     return { method, messages: method.path === '/etcdserverpb.Watch/Watch' ? [...messages, unreadable] : messages };
   }
 
-  /** Draws until a request may be sent; nearly always one of the first few may. */
+  /** Draws until a request is allowed; nearly always one of the first few is. */
   #request(method: RpcMethod): Buffer {
     for (let tries = 0; tries < maxTries; tries += 1) {
       const request = this.#draw(method);
@@ -85,7 +85,7 @@ export class MessageCalls {
     return this.#random.chance(0.4) ? this.#random.damage(sound) : sound;
   }
 
-  /** Nested deeper, or longer, than a transaction may be, or just as much as it may. */
+  /** Nested deeper, or longer, than the limits of a transaction, or exactly at them. */
   #monstrousTxn(): Buffer {
     const key = this.#random.pick(['', 'key/new']);
     if (this.#random.chance(0.5)) {

@@ -3,7 +3,7 @@ import { ScalarType } from '@bufbuild/protobuf';
 import { bytesField, tag, varintField, wireType } from '../../../conformance/client/raw-message.ts';
 import type { SeededRandom } from '@tenure/test-support';
 
-/** What messages are made of beside chance: names that mean something to the server under test. */
+/** Values in messages beside random ones: names of keys and leases that exist on the server under test. */
 export interface Vocabulary {
   readonly keys: readonly Buffer[];
   readonly leases: readonly bigint[];
@@ -11,7 +11,7 @@ export interface Vocabulary {
 
 const maxNesting = 4;
 const maxRepeats = 3;
-/** What nobody asks for in earnest, and every decoder and check must stand. */
+/** Extreme values that no real client sends, and that every decoder and check must survive. */
 const extremes = [
   0n,
   1n,
@@ -33,7 +33,7 @@ const extremes = [
   9_000_000_001n,
 ];
 
-/** Messages of any kind, by their description: right in form, with values from the sensible to the absurd. */
+/** Messages of any kind, by their descriptors: well-formed, with values from the sensible to the absurd. */
 export class MessageSoup {
   readonly #random: SeededRandom;
   readonly #vocabulary: Vocabulary;

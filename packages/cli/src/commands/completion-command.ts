@@ -11,7 +11,7 @@ const afterHelp = `
 export function addCompletionCommand(program: Command, context: CommandContext): void {
   program
     .command('completion')
-    .description('print what makes a shell complete this command')
+    .description('print the completion script for a shell')
     .addArgument(new Argument('<SHELL>').choices(['bash', 'zsh']))
     .addHelpText('after', afterHelp)
     .action((shell: string, _options: unknown, command: Command) => {
@@ -20,7 +20,7 @@ export function addCompletionCommand(program: Command, context: CommandContext):
     });
 }
 
-/** zsh runs bash's completions, with the lists and words that bash would give them. */
+/** zsh runs the completion function of bash through bashcompinit. */
 function zshScript(script: string): string {
   return `#compdef tenure\nautoload -U +X bashcompinit && bashcompinit\n${script}`;
 }

@@ -13,7 +13,7 @@ export interface DelOptions extends RangeOptions {
 export function addDelCommand(program: Command, context: CommandContext): void {
   const del = program
     .command('del')
-    .description('delete a key, or the range of keys [KEY, RANGE_END), and show how many there were');
+    .description('delete a key, or the range of keys [KEY, RANGE_END), and show how many were deleted');
   withDelOptions(del).action((key: string, rangeEnd: string | undefined, options: DelOptions, command: Command) => {
     const request = delRequest(key, rangeEnd, options);
     return context.withClient(command, async ({ client, output }) => {
@@ -30,7 +30,7 @@ export function withDelOptions(command: Command): Command {
     .argument('[RANGE_END]')
     .option('--prefix', 'all keys that begin with KEY')
     .option('--from-key', 'all keys from KEY on')
-    .option('--prev-kv', 'show what was deleted');
+    .option('--prev-kv', 'show the deleted keys');
 }
 
 export function delRequest(

@@ -16,19 +16,19 @@ const afterHelp = `
 Exit codes: 0 stopped by a signal (a leader resigns), ${exitCodes['not-acquired']} not elected in time, \
 ${exitCodes.lost} no longer the leader, and those of tenure --help.
 
-  tenure elect scheduler 10.0.0.7:8080      be the leader, as soon as there is no other
-  tenure elect scheduler --listen           show who leads, and every change
+  tenure elect scheduler 10.0.0.7:8080      lead as soon as there is no other leader
+  tenure elect scheduler --listen           show the leader, and every change
 `;
 
 /** `tenure elect` */
 export function addElectCommand(program: Command, context: CommandContext): void {
   program
     .command('elect')
-    .description('take part in an election and lead until the command is stopped; or show who leads')
+    .description('take part in an election and lead until the command is stopped; or show the leader')
     .argument('<NAME>', 'name of the election')
-    .argument('[VALUE]', 'what everybody can read of the leader, such as its address')
+    .argument('[VALUE]', 'text that all clients can read, such as the address of the leader')
     .option('-l, --listen', 'take no part; show the leader and every change')
-    .option('--ttl <DURATION>', 'how long a leader stays one after its last renewal', parseTtl, parseTtl(ttlDefault))
+    .option('--ttl <DURATION>', 'how long a leadership lasts after its last renewal', parseTtl, parseTtl(ttlDefault))
     .option('--wait <DURATION>', 'how long to wait: none, forever or a duration', parseWait, 'forever')
     .addHelpText('after', afterHelp)
     .action((name: string, value: string | undefined, options: ElectOptions, command: Command) => {
@@ -43,7 +43,7 @@ export function addElectCommand(program: Command, context: CommandContext): void
             if (value === undefined) await listen(election, output, stopped.signal);
             else await lead(election, value, { output, wait: options.wait, stopped: stopped.signal });
           } catch (error) {
-            // To be stopped is how both end.
+            // A stop signal is the normal end of both.
             if (!stopped.signal.aborted) throw error;
           }
         }),
@@ -52,7 +52,7 @@ export function addElectCommand(program: Command, context: CommandContext): void
 }
 
 async function listen(election: Election, output: Output, stopped: AbortSignal): Promise<void> {
-  // Observing waits through outages; at its start somebody would like to know.
+  // `observe` waits through outages. This read reports an outage at the start.
   await election.leader();
   for await (const leader of election.observe({ signal: stopped })) await showLeader(election.name, leader, output);
 }

@@ -1,9 +1,9 @@
 import { CliError } from '../cli-error.ts';
 
 /**
- * Runs work on files and turns what is wrong with them into CliError `failed`; a fault of ours stays one. The
- * errors of the server's package go by name, since it may be missing. `file` is the one that the command line
- * named.
+ * Runs work on files. An error of the files becomes a CliError `failed`; any other error is a bug and is rethrown.
+ * Errors of the server's package are recognised by name, since the package may be missing. `file` is the path from the
+ * command line.
  */
 export async function explained<T>(work: () => Promise<T>, file?: string): Promise<T> {
   try {
@@ -13,7 +13,7 @@ export async function explained<T>(work: () => Promise<T>, file?: string): Promi
     if (error.name === 'SnapshotFileError' || error.name === 'SnapshotError') {
       throw new CliError('failed', `${file}: ${error.message}`, { cause: error });
     }
-    // These name the file in their message.
+    // The messages of these errors name the file.
     const isForOperators = error.name === 'EngineError' || 'syscall' in error;
     throw isForOperators ? new CliError('failed', error.message, { cause: error }) : error;
   }

@@ -50,12 +50,12 @@ export function withGetOptions(command: Command): Command {
     .option('--prefix', 'all keys that begin with KEY')
     .option('--from-key', 'all keys from KEY on')
     .option('--rev <REVISION>', 'as the keys were at this revision', numberOption('--rev'))
-    .option('--limit <N>', 'at most so many keys', numberOption('--limit'))
+    .option('--limit <N>', 'at most this many keys', numberOption('--limit'))
     .option('--keys-only', 'leave the values out')
     .option('--count-only', 'only how many keys there are')
     .addOption(choice('--sort-by <WHAT>', 'sort by this', Object.keys(sortTargets)))
     .addOption(choice('--order <ORDER>', 'ascending or descending', Object.keys(sortOrders)))
-    .option('--serializable', 'answer from what this server knows, perhaps from the past')
+    .option('--serializable', 'read from this server alone, which may return an older state')
     .option('--print-value-only', 'leave the keys out');
 }
 
@@ -76,7 +76,7 @@ export function getRequest(
   };
 }
 
-// What to sort by without an order means ascending; the server would take no order as no sorting.
+// `--sort-by` without `--order` sorts ascending. The server would not sort at all without an order.
 function sortOrder(options: GetOptions): etcdserverpb.RangeRequest_SortOrder {
   const implied = options.sortBy === undefined ? SortOrder.NONE : SortOrder.ASCEND;
   return sortOrders[options.order ?? ''] ?? implied;

@@ -47,12 +47,12 @@ function addGrant(lease: Command, context: CommandContext): void {
     .command('grant')
     .description('create a lease')
     .argument('<TTL>', 'seconds, such as 60, or a duration, such as 500ms', (text) => parseDurationMs('TTL', text))
-    .option('--id <ID>', 'id to give it, in hex (default: the server chooses)', parseLeaseId)
-    .option('--label <TEXT>', 'what it is for, as listings show it (Tenure only)')
+    .option('--id <ID>', 'id of the lease, in hex (default: the server chooses)', parseLeaseId)
+    .option('--label <TEXT>', 'purpose of the lease, shown in listings (Tenure only)')
     .action((ttlMs: number, options: { id?: bigint; label?: string }, command: Command) =>
       context.withClient(command, async ({ client, output }) => {
         const reply = await client.call(Lease.method.leaseGrant, {
-          // A server that does not know milliseconds takes the seconds: rounded up, since too long is the safe side.
+          // etcd reads only the seconds. They are rounded up, since a longer lease is the safe side.
           TTL: BigInt(Math.ceil(ttlMs / 1000)),
           TTLMs: ttlMs % 1000 === 0 ? 0n : BigInt(ttlMs),
           ID: options.id ?? 0n,
@@ -74,7 +74,7 @@ function grantedTtlMs(reply: GrantReply): number {
 function addKeepAlive(lease: Command, context: CommandContext): void {
   lease
     .command('keep-alive')
-    .description('renew a lease, again and again until the command is stopped')
+    .description('renew a lease until the command is stopped')
     .argument('<ID>', 'lease id in hex', parseLeaseId)
     .option('--once', 'renew it once')
     .action((id: bigint, options: { once?: boolean }, command: Command) =>
@@ -91,7 +91,7 @@ async function keepAlive({ client, output }: ClientSession, id: bigint, once: bo
   }
 }
 
-// etcdctl writes the seconds of a renewal without a unit; scripts look for that.
+// etcdctl prints the seconds of a renewal without a unit, and scripts match that.
 function formatTtl(ttlMs: number): string {
   return ttlMs % 1000 === 0 ? String(ttlMs / 1000) : formatDuration(ttlMs);
 }
@@ -99,7 +99,7 @@ function formatTtl(ttlMs: number): string {
 function addTimeToLive(lease: Command, context: CommandContext): void {
   lease
     .command('timetolive')
-    .description('show how long a lease has left')
+    .description('show the remaining time of a lease')
     .argument('<ID>', 'lease id in hex', parseLeaseId)
     .option('--keys', 'show the keys attached to it')
     .action((id: bigint, options: { keys?: boolean }, command: Command) =>

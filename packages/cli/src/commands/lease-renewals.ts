@@ -11,8 +11,8 @@ export interface Renewal {
 }
 
 /**
- * Renews one lease on one stream, each time a third of its TTL after the last answer, so that two may fail
- * before it dies.
+ * Renews one lease on one stream, a third of its TTL after each answer, so that two renewals may fail before the lease
+ * expires.
  */
 export class LeaseRenewals {
   readonly #client: EtcdClient;
@@ -23,7 +23,7 @@ export class LeaseRenewals {
     this.#id = id;
   }
 
-  /** Ends after one answer with `once`, else when the caller stops reading. Throws when the stream breaks. */
+  /** With `once` it ends after one answer, otherwise when the caller stops reading. Throws when the stream breaks. */
   async *run(once: boolean): AsyncGenerator<Renewal> {
     const stream = await this.#client.stream(etcdserverpb.Lease.method.leaseKeepAlive);
     let timer: NodeJS.Timeout | undefined;

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
-/** What shells answer with for a command that can't be run. */
+/** The exit codes of shells for a command that can't be run. */
 const cannotRun = 126;
 const notFound = 127;
-/** A shell adds the number of the signal that ended a command. */
+/** Shells add the number of the signal that ended the command. */
 const signalBase = 128;
 
 /**
@@ -19,7 +19,7 @@ export class LeasedProcess {
   #isOver = false;
   #killTimer: NodeJS.Timeout | undefined;
 
-  /** `onFailure` gets the words when it can't be started. */
+  /** `onFailure` gets the reason when the command can't be started. */
   constructor(
     argv: readonly string[],
     env: Readonly<Record<string, string | undefined>>,
@@ -42,20 +42,20 @@ export class LeasedProcess {
     });
   }
 
-  /** A terminal sends its own signals to everybody in the foreground. */
+  /** A terminal sends its signals to the whole foreground process group itself. */
   forward(signal: NodeJS.Signals): void {
     const isFromTerminal = process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT');
     if (!isFromTerminal && !this.#isOver) this.#send(signal);
   }
 
-  /** Asks it to end, and ends it after `graceMs` with everything that it has started. */
+  /** Sends SIGTERM, and after `graceMs` SIGKILL, to the command, without a terminal to its whole process group. */
   stop(graceMs: number): void {
     if (this.#isOver) return;
     this.#send('SIGTERM');
-    // It may be stopped, and would not hear of it then.
+    // A stopped process reacts to SIGTERM only after SIGCONT.
     this.#send('SIGCONT');
     this.#killTimer = setTimeout(() => this.#send('SIGKILL'), graceMs);
-    // What it leaves behind has no lease either.
+    // Its remaining children have no lease either.
     void this.ended.then(() => this.#isGroup && this.#send('SIGKILL'));
   }
 
@@ -65,7 +65,7 @@ export class LeasedProcess {
     try {
       process.kill(this.#isGroup ? -pid : pid, signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
     }
   }
 }

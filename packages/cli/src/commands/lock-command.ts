@@ -15,18 +15,18 @@ interface LockOptions {
 
 const forwardedSignals = [...stopSignals, 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'] as const;
 /**
- * The library gives a lease up for lost when nine tenths of its life have passed without a renewal. What a command gets
- * to end by itself must fit into the last tenth, with something to spare.
+ * The library declares a lease lost when nine tenths of its TTL have passed without a renewal. The grace of the command
+ * must fit into the last tenth, with a margin.
  */
 const graceShareOfTtl = 1 / 15;
 
 const afterHelp = `
 COMMAND gets TENURE_LEASE_NAME and TENURE_FENCING_TOKEN in its environment, and the signals that are sent to tenure.
-When the lease is lost it gets SIGTERM, and after the grace SIGKILL. The lease is renewed by this process: if that is
-killed with -9, COMMAND runs on without one. Let what COMMAND writes to check the fencing token.
+When the lease is lost it gets SIGTERM, and after the grace SIGKILL. If this process is killed with
+-9, COMMAND runs on without a lease. The system that COMMAND writes to should check the fencing token.
 
 Exit codes: that of COMMAND (128 and the number of the signal that ended it), and before it runs those of
-tenure --help. ${exitCodes['not-acquired']} the lease was not had in time, ${exitCodes.lost} it was lost,
+tenure --help. ${exitCodes['not-acquired']} the lease was not acquired in time, ${exitCodes.lost} it was lost,
 126 COMMAND cannot be run, 127 it is not found.
 
   tenure lock nightly --ttl 10s --wait 1m -- ./report.sh --all
@@ -38,7 +38,7 @@ export function addLockCommand(program: Command, context: CommandContext): void 
     .command('lock')
     .description('run a command while holding a lease, and end it when the lease is lost')
     .argument('<NAME>', 'name of the lease')
-    .argument('<COMMAND...>', 'what to run, behind --')
+    .argument('<COMMAND...>', 'the command to run, after --')
     .option('--ttl <DURATION>', 'how long the lease lasts after its last renewal', parseTtl, parseTtl(ttlDefault))
     .option('--wait <DURATION>', 'how long to wait for the lease: none, forever or a duration', parseWait, 'forever')
     .option('--kill-after <DURATION>', 'grace between SIGTERM and SIGKILL (default: a fifteenth of the TTL)', (text) =>
@@ -81,20 +81,20 @@ async function lock(leases: LeaseManager, job: LockJob): Promise<number> {
     if (stoppedBy !== undefined) return exitCodeOf(stoppedBy);
     throw error;
   }
-  // A signal may have come after the last look at it.
+  // A signal may have arrived since the last check.
   if (stoppedBy !== undefined) return exitCodeOf(stoppedBy);
   running = new LeasedProcess(job.argv, environment(hold, context), (words) => context.note(`Error: ${words}`));
   return await untilEnd(hold, running, job);
 }
 
-/** The exit code of the command. Throws CliError `lost`, also when it ended well after that. */
+/** The exit code of the command. Throws a CliError `lost` even if the command succeeded after the loss. */
 async function untilEnd(hold: Hold, running: LeasedProcess, { name, options, context }: LockJob): Promise<number> {
   const lost = (): void => running.stop(options.killAfter ?? options.ttl * graceShareOfTtl);
   hold.signal.addEventListener('abort', lost, { once: true });
   if (hold.signal.aborted) lost();
   const exitCode = await running.ended;
   hold.signal.removeEventListener('abort', lost);
-  // It looks at the clock: this process may have stood still.
+  // `isHeld` reads the clock, since this process may have been paused.
   if (!hold.isHeld()) {
     const loss = await hold.lost;
     throw new CliError('lost', loss?.message ?? `the lease ${name} was lost`);

@@ -16,7 +16,7 @@ interface DumpOptions {
 
 /** `tenure log ...` */
 export function addLogCommands(program: Command, context: CommandContext): void {
-  const log = program.command('log').description('look after the log in the data folder of a server');
+  const log = program.command('log').description('inspect and repair the log in the data folder of a server');
   const folder = context.io.env['TENURE_DATA_DIR'] || 'tenure-data';
   const dataDir = ['--data-dir <DIR>', 'data folder of the server [TENURE_DATA_DIR]', folder] as const;
   log
@@ -38,7 +38,7 @@ export function addLogCommands(program: Command, context: CommandContext): void 
     .action((options: DumpOptions, command: Command) => dump(options, command, context));
   log
     .command('truncate')
-    .description('drop everything behind an entry, acknowledged or not; a copy is kept in the data folder')
+    .description('drop all entries after one, acknowledged or not; a copy is kept in the data folder')
     .option(...dataDir)
     .requiredOption('--after <INDEX>', 'the last entry to keep', numberOption('--after'))
     .action(async (options: { dataDir: string; after: bigint }, command: Command) => {
@@ -48,7 +48,7 @@ export function addLogCommands(program: Command, context: CommandContext): void 
         .output(command)
         .value(done, () => [
           `the log ends behind entry ${done.lastIndex} now`,
-          `what was there before is in ${done.copyFolder}: ${done.files.join(', ')}`,
+          `the previous files are in ${done.copyFolder}: ${done.files.join(', ')}`,
         ]);
     });
 }

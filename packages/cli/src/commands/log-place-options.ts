@@ -6,7 +6,7 @@ import type { ServerModule } from '../load-server.ts';
 
 type LogPlace = Parameters<ServerModule['restoreSnapshot']>[1];
 
-/** Where a log is kept, as commander reads it; the flags are named as those of `tenure serve`. */
+/** The location of a log, as parsed by commander. The flags have the names of those of `tenure serve`. */
 export interface PlaceOptions {
   readonly dataDir?: string;
   readonly engine?: string;
@@ -18,20 +18,23 @@ export interface PlaceOptions {
   readonly enginePasswordFile: string;
 }
 
-/** Adds the options; `verb` says what is done with the place. */
+/** Adds the options. `verb` begins their help texts. */
 export function withPlace(command: Command, verb: string): Command {
   return command
     .option('--data-dir <DIR>', `${verb} data folder`)
     .option('--engine <URL>', `${verb} shared log: postgres://user@host/database or etcd://host:port/prefix`)
     .option('--engine-schema <NAME>', 'on PostgreSQL: the schema that holds the log', 'tenure')
-    .option('--engine-cacert <FILE>', "on etcd: PEM file with the authorities of etcd's certificates", '')
-    .option('--engine-cert <FILE>', 'on etcd: PEM file with the certificate to show', '')
+    .option('--engine-cacert <FILE>', 'on etcd: PEM file with the certificate authorities of etcd', '')
+    .option('--engine-cert <FILE>', 'on etcd: PEM file with the client certificate', '')
     .option('--engine-key <FILE>', 'on etcd: PEM file with its key', '')
     .option('--engine-user <NAME>', 'on etcd: the user; the password is in a file, or in TENURE_ENGINE_PASSWORD', '')
     .option('--engine-password-file <FILE>', 'on etcd: file whose first line is the password', '');
 }
 
-/** Where the options point; undefined where they name no place. Throws CliError `usage`. */
+/**
+ * The place of the log that the options name; undefined if they name none. Throws a CliError `usage` if they contradict
+ * each other, or if the URL is of no engine.
+ */
 export function placeOf(options: PlaceOptions, env: CommandIo['env']): LogPlace | undefined {
   const { dataDir, engine, engineSchema: schema, engineCacert: cacert, engineCert: cert, engineKey: key } = options;
   const { engineUser: user, enginePasswordFile: passwordFile } = options;
@@ -44,12 +47,12 @@ export function placeOf(options: PlaceOptions, env: CommandIo['env']): LogPlace 
     const help = 'must be postgres://user@host:port/database or etcd://host:port/prefix; a folder is --data-dir';
     throw new CliError('usage', `--engine ${help}`);
   }
-  // Without a user the variable may be meant for somebody else.
+  // Without a user the variable may be meant for another program.
   const password = user === '' ? '' : (env['TENURE_ENGINE_PASSWORD'] ?? '');
   return { kind: 'shared', url: engine, schema, tls: { cacert, cert, key }, login: { user, password, passwordFile } };
 }
 
-/** The flags of `tenure serve` for the same place, without a password. */
+/** The flags of `tenure serve` for the same location, without a password. */
 export function startFlags(options: PlaceOptions): string {
   const { dataDir, engine = '', engineSchema, engineCacert, engineCert, engineKey } = options;
   const { engineUser, enginePasswordFile } = options;

@@ -4,7 +4,7 @@ import type { Member } from 'tenure';
 import type { ClientSession, CommandContext } from '../command-context.ts';
 import { withLeases } from '../lease-session.ts';
 
-/** `tenure members` */
+/** `tenure members`: the members of a group of programs, or without a group the servers of the cluster. */
 export function addMembersCommand(program: Command, context: CommandContext): void {
   program
     .command('members')
@@ -17,9 +17,9 @@ export function addMembersCommand(program: Command, context: CommandContext): vo
 
 async function members({ client, output }: ClientSession, group: string): Promise<void> {
   await withLeases(client, {}, async (leases) => {
-    // Joining waits through outages, while whoever looks once would like to know.
+    // `membership` waits through outages. This read reports an outage instead.
     await leases.inspect(group);
-    // Who may not be a member sees the others all the same.
+    // A member that is not eligible still sees the others.
     await using membership = await leases.membership(group, { eligible: () => false });
     const { snapshot } = membership;
     await output.value(snapshot, () => snapshot.members.map(memberLine));
@@ -30,7 +30,7 @@ function memberLine({ id, weight, holder, metadata }: Member): string {
   return `${id}, weight ${weight}, holder ${holder}, ${JSON.stringify(metadata)}`;
 }
 
-/** As etcdctl's member list shows them. */
+/** In the format of `etcdctl member list`. */
 async function servers({ client, output }: ClientSession): Promise<void> {
   const reply = await client.call(etcdserverpb.Cluster.method.memberList, {});
   await output.reply(etcdserverpb.MemberListResponseSchema, reply, () => reply.members.map(serverLine));

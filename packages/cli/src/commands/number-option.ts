@@ -1,6 +1,6 @@
 import { CliError } from '../cli-error.ts';
 
-/** A parser for an option that counts something. It throws CliError `usage`, which names the option. */
+/** A parser for a whole number, 0 or more. It throws a CliError `usage`, which names the option. */
 export function numberOption(name: string): (text: string) => bigint {
   return (text) => {
     if (!/^\d{1,18}$/.test(text)) {

@@ -15,7 +15,7 @@ export interface PutOptions {
 
 /** `tenure put` */
 export function addPutCommand(program: Command, context: CommandContext): void {
-  withPutOptions(program.command('put').description('set a key; without VALUE, to what stdin holds')).action(
+  withPutOptions(program.command('put').description('set a key; without VALUE the value is read from stdin')).action(
     (key: string, value: string | undefined, options: PutOptions, command: Command) =>
       context.withClient(command, async ({ client, output }) => {
         const bytes = options.ignoreValue === true ? new Uint8Array() : await valueBytes(value, context);
@@ -30,7 +30,7 @@ export function withPutOptions(command: Command): Command {
     .argument('<KEY>')
     .argument('[VALUE]')
     .option('--lease <ID>', 'attach the key to this lease, so that it is deleted when the lease ends', parseLeaseId)
-    .option('--prev-kv', 'show what the key held before')
+    .option('--prev-kv', 'show the previous value of the key')
     .option('--ignore-value', 'keep the value and change the lease alone')
     .option('--ignore-lease', 'keep the lease and change the value alone');
 }

@@ -7,22 +7,25 @@ type ConfigOutcome = ReturnType<ServerModule['parseServerConfig']>;
 type ServerConfig = Extract<ConfigOutcome, { kind: 'config' }>['config'];
 type RunningServer = Awaited<ReturnType<ServerModule['serve']>>;
 
-/** A little more than the server's own time to close, from the signal on; then the process ends all the same. */
+/**
+ * The limit from the signal on, slightly longer than the server's own limit for closing. Then the process ends in any
+ * case.
+ */
 const closeTimeoutMs = 4800;
 
-/** `tenure serve`: runs until a signal (0) or a failure (1). `argv` is what stands behind `serve`. */
+/** `tenure serve`: runs until a signal (0) or a failure (1). `argv` has the arguments after `serve`. */
 export async function serveCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const server = await loadServer();
   const outcome = server.parseServerConfig({ argv, env: io.env });
   if (outcome.kind !== 'config') return answerAtOnce(outcome, io);
   for (const warning of outcome.warnings) io.stderr.write(`Warning: ${warning}\n`);
-  // Listening for signals begins before the start: one that comes while the log is read must not be lost.
+  // Signals are handled before the start, so that one that arrives during the replay of the log is not lost.
   const signal = new StopSignal();
   try {
     const starting = start(server, outcome.config, io);
     const running = await Promise.race([starting, signal.timeIsUp]);
     if (running === 'late') {
-      // It waits for its log, perhaps for ever. Nothing that it was asked for before it was ready is lost by its end.
+      // The start may wait for its log forever. Ending it loses no request, since it has not accepted any.
       io.stderr.write('Warning: the server was stopped before it was ready\n');
       return 0;
     }
@@ -70,15 +73,15 @@ async function runUntilStopped(running: RunningServer, signal: StopSignal, io: C
     return exitCodes.failed;
   }
   const end = await Promise.race([running.close(), signal.timeIsUp]);
-  // What was acknowledged is durable, so nothing is lost by not waiting longer.
+  // Acknowledged writes are durable, so ending now loses nothing.
   if (end === 'late') io.stderr.write('Warning: some streams did not end in time and were cut\n');
   return 0;
 }
 
-/** The first SIGTERM or SIGINT asks for an end; a second one ends the process at once. */
+/** The first SIGTERM or SIGINT closes the server; a second one ends the process at once. */
 class StopSignal {
   readonly received: Promise<void>;
-  /** Resolves when the first has come so long ago that the process ends, whatever it waits for. */
+  /** Resolves when the limit after the first signal has passed, and the process ends whatever it waits for. */
   readonly timeIsUp: Promise<'late'>;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tenure-download-'));
 const path = join(folder, 'snapshot');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What a server sends: whole blocks and the digest of them. */
+/** A snapshot as a server sends it: whole blocks and their digest. */
 function whole(blocks: number): Buffer {
   const body = Buffer.alloc(blocks * 512, 'abc');
   return Buffer.concat([body, createHash('sha256').update(body).digest()]);
@@ -24,7 +24,7 @@ async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator
   }
 }
 
-test('is saved for its owner alone, however it is cut', async () => {
+test('saves a snapshot that only its owner can read, for any chunk sizes', async () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 4 }), sizes, async (blocks, cuts) => {
@@ -37,7 +37,7 @@ test('is saved for its owner alone, however it is cut', async () => {
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('what is cut short, changed or breaks off leaves what was there before', async () => {
+test('keeps the previous file when a snapshot is truncated, changed or interrupted', async () => {
   writeFileSync(path, 'the old one');
   const bytes = whole(2);
   const changed = Buffer.from(bytes);

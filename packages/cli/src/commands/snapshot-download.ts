@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { CliError } from '../cli-error.ts';
 
-/** What ends a snapshot: the SHA-256 of all that came before it, which is padded to whole blocks. */
+/** A snapshot ends with the SHA-256 of all bytes before it, which are padded to whole blocks. */
 const digestBytes = 32;
 const blockBytes = 512;
 
 /**
- * Writes a snapshot as a server streams it to `path`, for its owner alone, and puts it in place only once it is
- * whole, its digest is right and it is on the disk. What had that name before is replaced; after a failure it is
- * still there. Resolves with its size in bytes.
+ * Writes a streamed snapshot to `path`, readable by its owner only. A previous file is replaced only once the new one
+ * is complete, verified by its digest and synced to disk. Resolves with the size in bytes.
  */
 export async function saveSnapshot(blobs: AsyncIterable<Uint8Array>, path: string): Promise<number> {
   const partPath = `${path}.part`;
@@ -32,7 +31,7 @@ export async function saveSnapshot(blobs: AsyncIterable<Uint8Array>, path: strin
   }
 }
 
-/** Holds back the last bytes of a stream, which are the digest of the others. */
+/** Verifies a stream by its last bytes, which are the digest of all bytes before them. */
 class DigestCheck {
   readonly #hash = createHash('sha256');
   #held: Buffer = Buffer.alloc(0);

@@ -9,7 +9,7 @@ type Status = ServerStatus | { readonly endpoint: string; readonly error: string
 export function addStatusCommand(program: Command, context: CommandContext): void {
   program
     .command('status')
-    .description(`ask every endpoint how it is; exit code ${exitCodes.unreachable} when one does not answer`)
+    .description(`show the status of every endpoint; exit code ${exitCodes.unreachable} when one does not answer`)
     .action((_options: unknown, command: Command) =>
       context.withClient(command, async ({ client, output }) => {
         const results = await client.maintenance.statuses();

@@ -6,13 +6,13 @@ import { parseTxn } from '../txn/parse-txn.ts';
 import { keyValueLines } from './key-value-lines.ts';
 
 const afterHelp = `
-Three parts, each ended by an empty line: conditions (create, mod, version, value or lease of a key, and = != < >), what
-to do if all are true, what to do if not (put, get and del with their flags).
+Three parts, each ended by an empty line: conditions (create, mod, version, value or lease of a key, and = != < >), the
+operations if all are true, the operations if not (put, get and del with their flags).
 
   tenure txn <<'END'
   mod("my/key") = "0"
 
-  put my/key "made anew" --lease a1
+  put my/key "created" --lease a1
 
   get my/key
   END
@@ -22,7 +22,7 @@ to do if all are true, what to do if not (put, get and del with their flags).
 export function addTxnCommand(program: Command, context: CommandContext): void {
   program
     .command('txn')
-    .description('do several things in one transaction, which stdin holds as etcdctl writes it')
+    .description('run a transaction, which is read from stdin in the syntax of etcdctl')
     .addHelpText('after', afterHelp)
     .action((_options: unknown, command: Command) =>
       context.withClient(command, async ({ client, output }) => {

@@ -25,7 +25,7 @@ export function addWatchCommand(program: Command, context: CommandContext): void
     .option('--prefix', 'all keys that begin with KEY')
     .option('--from-key', 'all keys from KEY on')
     .option('--rev <REVISION>', 'from this revision on (default: from now on)', numberOption('--rev'))
-    .option('--prev-kv', 'show what each key held before, too')
+    .option('--prev-kv', 'also show the previous value of each key')
     .action((key: string, rangeEnd: string | undefined, options: WatchOptions, command: Command) => {
       const request = {
         ...keyRange(key, rangeEnd, options),

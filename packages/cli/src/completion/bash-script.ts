@@ -1,8 +1,8 @@
 import type { Command, Option } from 'commander';
 
 /**
- * What bash completes the command with, made of the commands and flags as they are. Names and flags have no characters
- * that a shell would take for something else.
+ * The completion script for bash, generated from the declared commands and flags. Their names have no character that is
+ * special to a shell.
  */
 export function bashScript(program: Command): string {
   const flags = [...new Set(everyCommand(program).flatMap(({ command }) => command.options))];
@@ -49,7 +49,7 @@ function choiceCase(flag: Option): string {
 
 interface Place {
   readonly command: Command;
-  /** The names on the way to it, with a space between. */
+  /** The full name of a command, such as `lease grant`. */
   readonly place: string;
   readonly words: readonly string[];
 }

@@ -2,8 +2,8 @@ import type { DescField, DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 
 /**
- * A message as etcdctl's `-w json` shows it: field names as in the .proto files, bytes in base64, 64-bit integers
- * as plain numbers with all their digits, enums as numbers, and nothing that is zero.
+ * A message as etcdctl's `-w json` shows it: field names as in the .proto files, bytes in base64, 64-bit integers as
+ * plain numbers with all their digits, enums as numbers, and no fields with a zero value.
  */
 export function jsonText<T extends DescMessage>(schema: T, message: MessageShape<T>): string {
   return messageText(reflect(schema, message));
@@ -16,7 +16,7 @@ function messageText(message: ReflectMessage): string {
   return `{${members.join(',')}}`;
 }
 
-// Go wraps the one that is set of several in the name of the choice, and forgets the names of the .proto files there.
+// Go wraps the member of a oneof in the Go name of the oneof, and does not use the .proto names there.
 function memberText(message: ReflectMessage, field: DescField): string {
   const text = fieldText(message, field);
   if (field.oneof === undefined) return `${JSON.stringify(field.name)}:${text}`;
@@ -44,7 +44,7 @@ function fieldText(message: ReflectMessage, field: DescField): string {
 }
 
 function valueText(value: unknown): string {
-  // JSON.stringify would refuse a bigint, and a number would lose the end of a lease id.
+  // JSON.stringify refuses a bigint, and a number would lose the last digits of a lease id.
   if (typeof value === 'bigint') return value.toString();
   if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'));
   if (isMessage(value)) return messageText(value);

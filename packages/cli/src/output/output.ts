@@ -6,7 +6,7 @@ import { plainJson } from './plain-json.ts';
 
 export type OutputFormat = 'simple' | 'json';
 
-/** Writes results to stdout, in the format that was asked for, waiting when the reader is slow. */
+/** Writes results to stdout in the requested format, and waits for a slow reader. */
 export class Output {
   readonly #stream: Writable;
   readonly #format: OutputFormat;
@@ -16,7 +16,7 @@ export class Output {
     this.#format = format;
   }
 
-  /** The whole reply as one line of JSON, or else what `simple` makes of it: lines of text or raw bytes. */
+  /** The whole reply as one line of JSON, or the lines of text or raw bytes that `simple` returns. */
   async reply<T extends DescMessage>(
     schema: T,
     message: MessageShape<T>,
@@ -25,12 +25,12 @@ export class Output {
     await this.lines(this.#format === 'json' ? [jsonText(schema, message)] : simple());
   }
 
-  /** The same for what is no message of the API. */
+  /** The same for a value that is not a message of the API. */
   async value(value: unknown, simple: () => readonly string[]): Promise<void> {
     await this.lines(this.#format === 'json' ? [plainJson(value)] : simple());
   }
 
-  /** Bytes go out as they are: what a key holds is not ours to escape. */
+  /** Bytes are written unescaped, so that a value can be piped. */
   async lines(lines: readonly (string | Uint8Array)[]): Promise<void> {
     const newline = Buffer.from('\n');
     const bytes = Buffer.concat(

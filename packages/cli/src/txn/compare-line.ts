@@ -5,7 +5,7 @@ import { unquoted } from './split-words.ts';
 
 const linePattern = /^\s*(\w+)\(\s*("(?:[^"\\]|\\.)*"|`[^`]*`)\s*\)\s*(=|!=|<|>)\s*("(?:[^"\\]|\\.)*"|`[^`]*`|\S+)\s*$/;
 
-/** A condition as etcdctl writes it: `mod("key") > "0"`. Throws CliError `usage`. */
+/** A condition in the syntax of etcdctl: `mod("key") > "0"`. Throws CliError `usage`. */
 export function parseCompare(line: string): Compare {
   const [, target, quotedKey = '', operator, quotedValue = ''] = linePattern.exec(line) ?? [];
   const key = unquoted(quotedKey);

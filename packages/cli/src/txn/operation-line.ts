@@ -40,11 +40,11 @@ export function parseOperation(line: string): Operation {
     if (!(error instanceof CommanderError)) throw error;
     throw new CliError('usage', `${error.message.replace(/^error: /, '')}, in: ${line}`, { cause: error });
   }
-  if (operation === undefined) throw new Error(`the line ${line} came to nothing`);
+  if (operation === undefined) throw new Error(`no operation was parsed from ${line}`);
   return operation;
 }
 
-// There is no stdin to take it from: the transaction is there.
+// The value can't come from stdin, which has the transaction.
 function required(value: string | undefined, options: PutOptions, line: string): string {
   if (value !== undefined) return value;
   if (options.ignoreValue === true) return '';

@@ -11,7 +11,7 @@ test.each([
   ['\nput a 1\nget a\n', [0, 2, 0]],
   ['\n\ndel a', [0, 0, 1]],
   [`${conditions}\n\nput a 1\n\nget a\n\nwhatever follows`, [2, 1, 1]],
-])('%j has its parts, each ended by an empty line or the end', (text, counts) => {
+])('%j is split into parts at empty lines', (text, counts) => {
   const { compare, success, failure } = parseTxn(text);
   expect([compare, success, failure].map((part) => part.length)).toEqual(counts);
 });

@@ -9,8 +9,8 @@ export interface TxnRequest {
 }
 
 /**
- * A transaction as etcdctl reads it: conditions, what to do when all are true and what to do when not, one a line, each
- * part ended by an empty line or the end of the text. What follows is not looked at. Throws CliError `usage`.
+ * A transaction in the syntax of etcdctl: conditions, the operations if all are true, and the operations if not, one
+ * per line. Each part ends with an empty line or the end of the text. The rest is ignored. Throws a CliError `usage`.
  */
 export function parseTxn(text: string): TxnRequest {
   const lines = text.split('\n').map((line) => line.trim());

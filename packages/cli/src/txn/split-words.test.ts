@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { splitWords } from './split-words.ts';
 
-test('any words come back from a line that quotes them', () => {
+test('a line of quoted words is split into the same words', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 8 }).filter((each) => !each.includes('\n'));
   const quoted = (word: string): string => `"${word.replaceAll(/["\\]/g, '\\$&')}"`;
   fc.assert(

@@ -3,13 +3,13 @@ import { CliError } from '../cli-error.ts';
 const wordPattern = /"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|[^\s"'`]\S*/g;
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', 0: '\0', a: '\x07', b: '\b', v: '\v' };
 
-/** The words of a line, which may be quoted, as etcdctl reads them. Throws CliError `usage`. */
+/** Splits a line into words, which may be quoted, as etcdctl does. Throws a CliError `usage`. */
 export function splitWords(line: string): string[] {
   if (/\S/.test(line.replace(wordPattern, ''))) throw new CliError('usage', `a quote does not end: ${line}`);
   return [...line.matchAll(wordPattern)].map(([word]) => unquoted(word));
 }
 
-/** The text that a word stands for: with escapes in double quotes, as it is in others and without. */
+/** The text of a word: double quotes have escapes, other quotes and bare words are literal. */
 export function unquoted(word: string): string {
   if (word.length >= 2 && /^(['`]).*\1$/s.test(word)) return word.slice(1, -1);
   if (word.length < 2 || !/^".*"$/s.test(word)) return word;

@@ -1,7 +1,7 @@
 -- The tables and the procedure of tenure/mysql, for the client mysql or mariadb, in the database that it uses.
--- Run it as often as you like, but by one at a time; backend.migrate() does the same.
+-- It can be run repeatedly, but not concurrently; backend.migrate() does the same.
 
--- The counter of each name. A row stays for ever: without it tickets would begin anew.
+-- The counter of each name. Its row is never deleted, or tickets would start again at 1.
 CREATE TABLE IF NOT EXISTS tenure_lines (
   name VARBINARY(512) NOT NULL PRIMARY KEY,
   last_ticket BIGINT NOT NULL

@@ -4,7 +4,7 @@ BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 
 SELECT pg_advisory_xact_lock(7523014692817723001);
 
--- The counter of each name. A row stays for ever: without it tickets would begin anew.
+-- The counter of each name. Its row is never deleted, or tickets would start again at 1.
 CREATE TABLE IF NOT EXISTS public.tenure_lines (
   name text COLLATE "C" PRIMARY KEY,
   last_ticket bigint NOT NULL
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS public.tenure_versions (
   migrated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- Whether an entry of this kind holds at once at the end of the line as it is.
+-- Whether an entry of this mode would hold at once at the end of the current queue.
 CREATE OR REPLACE FUNCTION public.tenure_is_free(a_name text, a_mode text, a_permits integer) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
   SELECT a_mode = 'member' OR (
@@ -38,8 +38,8 @@ LANGUAGE sql VOLATILE AS $$
   FROM public.tenure_entries WHERE name = a_name AND mode <> 'member';
 $$;
 
--- One call, so that no lock is ever held while a client thinks or is cut off. Each statement in it sees what was
--- committed before it began: the list is read after the counter was locked, and so nothing is missing before the entry.
+-- One call, so that no lock is held while a client pauses or is cut off. Each statement in it sees what was committed
+-- before it began. The list is read after the counter was locked, so it has every entry with a smaller ticket.
 CREATE OR REPLACE FUNCTION public.tenure_enter(
   a_name text, an_id text, a_holder text, a_mode text, a_permits integer, a_ttl_ms bigint, its_data text,
   only_if_holds boolean

@@ -1,5 +1,5 @@
--- The table of fenceStatements of tenure/guard, made, or repaired where an earlier version made it. Run it as often as
--- you like; migrateFences() does the same. It may be in another database than the leases.
+-- Creates the table of fenceStatements of tenure/guard, or repairs one of an earlier version. It can be run repeatedly;
+-- migrateFences() does the same. The table may be in another database than the leases.
 DO $fences$ BEGIN
   PERFORM pg_advisory_xact_lock(7523014692817723002);
   IF to_regclass('tenure_fences') IS NULL THEN

@@ -1,7 +1,7 @@
--- The tables of tenure/sqlite. Run it as often as you like; backend.migrate() does the same.
+-- The tables of tenure/sqlite. It can be run repeatedly; backend.migrate() does the same.
 BEGIN IMMEDIATE;
 
--- The counter of each name. A row stays for ever: without it tickets would begin anew.
+-- The counter of each name. Its row is never deleted, or tickets would start again at 1.
 CREATE TABLE IF NOT EXISTS tenure_lines (
   name TEXT NOT NULL PRIMARY KEY,
   last_ticket INTEGER NOT NULL

@@ -1,58 +1,62 @@
 import type { Signal } from '../time/signal.ts';
 
 /**
- * How entries of one name stand to each other, in the order of their tickets. `exclusive` holds when nothing stands
- * before it, `shared` when nothing exclusive does, `permit` when fewer than its permits do; a `member` always holds.
+ * Decides whether an entry holds or waits, by the entries with smaller sequence numbers. `exclusive` holds when there
+ * are none, `shared` when none of them is exclusive, `permit` when there are fewer than its permits. `member` always
+ * holds.
  */
 export type EntryMode = 'exclusive' | 'shared' | 'permit' | 'member';
 
-/** What somebody asks for: a place in the line of a name, for as long as it is renewed. */
+/** A request for an entry in the queue of a name. The entry lives for as long as it is renewed. */
 export interface Claim {
   readonly name: string;
   /** Random and used once. It finds the entry again when the answer to `enter` was lost. */
   readonly id: string;
-  /** Who claims, in words for people. Several claims may have one holder. */
+  /** The claimant, as text for people. Several claims may have one holder. */
   readonly holder: string;
   readonly mode: EntryMode;
-  /** How many may hold at once, of mode `permit`; 1 otherwise. */
+  /** How many may hold at once, for mode `permit`; 1 otherwise. */
   readonly permits: number;
   readonly ttlMs: number;
-  /** Free text that everybody can read: the value of a candidate, what is known of a member. */
+  /** Free text that all clients can read: the value of a candidate, the metadata of a member. */
   readonly data: string;
 }
 
-/** What names one entry for ever: no other entry of this name ever had or will have this ticket. */
+/**
+ * Identifies one entry forever: no other entry of this name ever has the same sequence number. The SQL tables and the
+ * DynamoDB items store `sequence` as `ticket`.
+ */
 export interface EntryKey {
   readonly name: string;
   readonly id: string;
-  readonly ticket: bigint;
+  readonly sequence: bigint;
 }
 
-/** One that stands in the line, waiting or holding. */
+/** An entry in the queue, waiting or holding. */
 export interface Entry extends EntryKey {
   readonly holder: string;
   readonly mode: EntryMode;
   readonly permits: number;
   readonly ttlMs: number;
   readonly data: string;
-  /** How long it lives on unless it is renewed, where the backend can tell. A hint for waking up, never a decision. */
+  /** When the entry expires unless it is renewed, if the backend knows. A hint for waking up, never a decision. */
   readonly expiresInMs: number | undefined;
 }
 
 export interface Renewal extends EntryKey {
-  /** From now on it lives so long, be that more or less than before. */
+  /** The new TTL, counted from the renewal. It may be longer or shorter than before. */
   readonly ttlMs: number;
 }
 
-/** `ticket` is undefined when `onlyIfHolds` was asked for and the entry would have had to wait: nothing was entered. */
+/** `sequence` is undefined when `onlyIfHolds` was set and the entry would have had to wait: nothing was entered. */
 export interface Entered {
-  readonly ticket: bigint | undefined;
-  /** The whole line, as `list` gives it, read after the entry was made. */
+  readonly sequence: bigint | undefined;
+  /** The whole queue, as `list` returns it, read after the entry was made. */
   readonly entries: readonly Entry[];
 }
 
 export interface EnterOptions {
-  /** Enter only if the entry holds at once. Somebody who leaves in the same moment may still count as there. */
+  /** Enter only if the entry holds at once. An entry that leaves at the same moment may still count. */
   readonly onlyIfHolds: boolean;
   readonly signal: Signal;
 }
@@ -65,72 +69,72 @@ export interface BackendLimits {
 }
 
 /**
- * Where leases are kept. There is one idea in it: a line of entries for each name, each with a ticket and a limited
- * life. Whoever stands first holds; `standing` says who does. Locks, elections, semaphores and membership are all
- * made of it, so a backend that passes the contract suite (`tenure/testing`) carries them all.
+ * The store of the leases. It keeps one wait queue for each name; each entry has a sequence number and a TTL.
+ * `queuePosition` decides from the queue alone which entries hold. Locks, elections, semaphores and membership are all
+ * made of this, so a backend that passes the contract suite (`tenure/testing`) supports all of them.
  *
- * **Tickets.** A new entry's ticket is greater than every ticket that the name ever gave, also when all entries are
- * gone since, and after a restart of whatever keeps them. Entries become visible in the order of their tickets: once
- * a list showed ticket n, no smaller ticket appears in a later one that was not there before. So what stands before
- * an entry only ever gets less, and an entry that holds goes on holding until it is gone.
+ * **Sequence numbers.** A new entry's number is greater than every number that the name ever had, even if all entries
+ * are gone, and after a restart of the store. Entries become visible in the order of their numbers: once a list has
+ * shown number n, no later list shows a smaller number that was not there before. So the set of entries ahead of an
+ * entry only shrinks, and an entry that holds goes on holding until it is gone.
  *
- * **Gone is gone.** An entry ends when it leaves, or when its life ran out and somebody found it so. Who finds it
- * removes it for good before telling anybody that it is gone: it can't be renewed any more, whatever clock steps
- * back. Its life is measured by one clock: the backend's own, or the observer's from when it first saw the last
- * renewal; two machines' wall clocks are never compared. It is not over before `ttlMs` has passed since the enter or
- * the renewal reached the backend.
+ * **Gone is final.** An entry ends when it leaves, or when its TTL has passed and a call has noticed that. That call
+ * removes the entry durably before any caller is told that it is gone, so it can't be renewed even if a clock steps
+ * back. One clock measures the TTL: the backend's own, or the observer's from when it first saw the last renewal. Wall
+ * clocks of two machines are never compared. An entry does not expire before `ttlMs` has passed since the enter or the
+ * renewal reached the backend.
  *
  * **Linearizable.** `list`, and the list that `enter` returns, show everything that was acknowledged before the call
  * was made. Serve them from a primary.
  *
- * **Unknown outcomes.** A call that fails with a `BackendError` of code `unavailable` may have had its effect, and so
- * may one that was under way when the backend was closed. With every other code it is certain that it had none. The
- * backend repeats neither `enter` nor `update` by itself once it may have been done. Who does not know the ticket of
- * an entry calls `leave` with the ticket 0 and its id.
+ * **Unknown outcomes.** A call that fails with a `BackendError` of code `unavailable` may have had its effect. The same
+ * is true of a call that was in flight when the backend was closed. Every other code means that the call had no effect.
+ * The backend never retries `enter` or `update` by itself if the first attempt may have succeeded. A caller that does
+ * not know the sequence number of its entry calls `leave` with the number 0 and the id.
  *
  * Errors: `BackendError` with its closed set of codes, for everything but an abort, which rejects with the reason of
- * the signal. A call whose signal aborts settles soon, though its effect may still come.
+ * the signal. A call whose signal aborts settles soon, though it may still take effect.
  */
 export interface LeaseBackend {
   /** A short word for messages and diagnostics: `memory`, `postgres`. */
   readonly kind: string;
   readonly limits: BackendLimits;
-  /** Waiters look again after so long at the latest, since a hint of `watch` may be lost, or never comes. */
+  /** The longest time between two reads of a waiter, because a hint of `watch` may be lost or never sent. */
   readonly pollIntervalMs: number;
 
-  /** Stands at the end of the line of `claim.name`. */
+  /** Appends an entry to the queue of `claim.name`. */
   enter(claim: Claim, options: EnterOptions): Promise<Entered>;
 
-  /** The line of a name, in the order of tickets, without those whose life has ended. */
+  /** The queue of a name in the order of sequence numbers, without expired entries. */
   list(name: string, signal: Signal): Promise<readonly Entry[]>;
 
   /**
-   * Many at once, of any names. The answer has one flag each, in the same order: false if it is gone, for ever.
-   * Name, id and ticket must all match. Renewing takes no place in the line and changes nothing else.
+   * Renews many entries at once, of any names. The answer has one flag for each, in the same order: false if the entry
+   * is gone, which is final. Name, id and sequence number must all match. A renewal changes only the expiry.
    */
   renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]>;
 
   /**
-   * Ends one entry, and no other one: whether it was there. Name, id and ticket must all match; a ticket of 0 stands
-   * for any. Idempotent.
+   * Removes exactly one entry, and returns whether it was there. Name, id and sequence number must all match; a number
+   * of 0 matches any. Idempotent.
    */
   leave(entry: EntryKey, signal: Signal): Promise<boolean>;
 
-  /** Replaces the data of an entry: whether it was there. Its place and life stay as they are. */
+  /** Replaces the data of an entry, and returns whether it was there. Its position and expiry do not change. */
   update(entry: EntryKey, data: string, signal: Signal): Promise<boolean>;
 
   /**
-   * Calls `onChange` soon after an entry of the name came, changed its data, left or expired, where the backend can
-   * tell. A hint: it may be late, doubled or lost, and is no proof of a change. Never throws; what fails is tried
-   * again until it is closed. A watch that comes to stand only after this call has returned, at first or after an
-   * interruption, hints once then, since it may have missed something.
+   * Calls `onChange` soon after an entry of the name was added, changed its data, left or expired, if the backend can
+   * detect that. The call is a hint: it may be late, repeated or lost, and proves no change. Never throws; failures are
+   * retried until the watch is closed. A watch that is established only after this call has returned, at first or after
+   * an interruption, hints once then, because it may have missed a change.
    */
-  watch(name: string, onChange: () => void): LineWatch;
+  watch(name: string, onChange: () => void): QueueWatch;
 
-  /** Ends what the backend itself opened; never a pool or client that was handed in. Idempotent. */
+  /** Closes what the backend itself opened; never a pool or client that was passed in. Idempotent. */
   close(): Promise<void>;
 }
 
-export interface LineWatch {
+export interface QueueWatch {
   close(): void;
 }

@@ -1,6 +1,6 @@
-import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { BackendError } from '../errors/backend-error.ts';
 import { createLeaseManager } from '../lease-manager.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
@@ -18,7 +18,7 @@ const events: readonly LeaseEvent[] = [
 ];
 
 describe('diagnostics channels', () => {
-  test('tell of everything that becomes of a lease', async () => {
+  test('publish every event of a lease', async () => {
     const told: string[] = [];
     const listeners = events.map((event) => {
       const listener = (message: unknown): void => {
@@ -47,7 +47,7 @@ describe('diagnostics channels', () => {
       await clock.advance(0);
       await waiting;
       await clock.stall(2_000);
-      assert.deepEqual(told, [
+      expect(told).toEqual([
         'acquired job one memory 1',
         'listener-failed job one memory 1 RangeError',
         'waiting job two memory -',
@@ -58,9 +58,9 @@ describe('diagnostics channels', () => {
       ]);
       const last = await one.acquire('last');
       await backend.close();
-      await assert.rejects(last.renew());
-      await assert.rejects(last.release());
-      assert.deepEqual(told.slice(-2), [
+      await expect(last.renew()).rejects.toThrow(BackendError);
+      await expect(last.release()).rejects.toThrow(BackendError);
+      expect(told.slice(-2)).toEqual([
         'renew-failed last one memory 3 BackendError',
         'release-failed last one memory 3 BackendError',
       ]);

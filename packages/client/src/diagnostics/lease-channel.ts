@@ -1,4 +1,4 @@
-/** What is told of leases, each on the diagnostics channel `tenure:lease:<event>`. */
+/** The events of leases, each on the diagnostics channel `tenure:lease:<event>`. */
 export type LeaseEvent =
   | 'acquired'
   | 'waiting'
@@ -17,7 +17,7 @@ export interface LeaseEventMessage {
   readonly backend: string;
   /** Undefined while waiting. */
   readonly fencingToken: bigint | undefined;
-  /** What went wrong, of the events that tell of a failure or a loss. */
+  /** The error, for the events of a failure or a loss. */
   readonly error?: unknown;
 }
 
@@ -28,14 +28,14 @@ interface Channel {
 
 const channels = new Map<LeaseEvent, Channel | undefined>();
 
-/** Costs next to nothing while nobody listens. Does nothing in a runtime without diagnostics channels. */
-export function tellLeaseEvent(event: LeaseEvent, message: () => LeaseEventMessage): void {
+/** Cheap while the channel has no subscribers. Does nothing in a runtime without diagnostics channels. */
+export function publishLeaseEvent(event: LeaseEvent, message: () => LeaseEventMessage): void {
   if (!channels.has(event)) channels.set(event, channelOf(event));
   const channel = channels.get(event);
   if (channel?.hasSubscribers === true) channel.publish(message());
 }
 
-/** Asked for at run time and not imported, so that a bundle for a browser can do without it. */
+/** Loaded at run time and not imported, so that a bundle for a browser works without it. */
 function channelOf(event: LeaseEvent): Channel | undefined {
   const found = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel');
   return found?.channel(`tenure:lease:${event}`);

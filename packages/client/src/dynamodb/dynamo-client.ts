@@ -1,6 +1,6 @@
 import type { Signal } from '../time/signal.ts';
 
-/** One value as DynamoDB writes it. Only the kinds that are used here. */
+/** One value in DynamoDB's format. Only the types that are used here. */
 export interface DynamoValue {
   readonly S?: string | undefined;
   readonly N?: string | undefined;
@@ -10,8 +10,8 @@ export interface DynamoValue {
 export type DynamoItem = Readonly<Record<string, DynamoValue>>;
 
 /**
- * What is used of the AWS SDK's `DynamoDB` (version 3, `new DynamoDB({ region })` of `@aws-sdk/client-dynamodb`).
- * `DynamoTable` alone calls it, with the inputs that the SDK's methods of these names take.
+ * The methods that are used of the AWS SDK's `DynamoDB` (version 3, `new DynamoDB({ region })` of
+ * `@aws-sdk/client-dynamodb`). Only `DynamoTable` calls them, with the inputs that the SDK defines.
  */
 export interface DynamoClient {
   query(input: object, options?: CallOptions): Promise<object>;

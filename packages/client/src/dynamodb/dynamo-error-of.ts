@@ -1,7 +1,7 @@
 import { BackendError } from '../errors/backend-error.ts';
 import type { BackendErrorCode } from '../errors/backend-error.ts';
 
-/** The SDK's names for what will not mend itself. Everything else may. */
+/** The SDK's names of errors that a retry does not solve. All others are `unavailable`. */
 const codes: ReadonlyMap<string, BackendErrorCode> = new Map([
   ['ResourceNotFoundException', 'not-migrated'],
   ['ValidationException', 'refused'],
@@ -21,7 +21,7 @@ export function dynamoErrorOf(table: string, error: unknown): BackendError {
   return new BackendError('dynamodb', code, messageOf(code, table, words), { cause: error });
 }
 
-/** The SDK repeats requests by itself, and the error of the last one says nothing of those before it. */
+/** The SDK retries requests by itself, and the error of the last attempt says nothing about the attempts before. */
 function wasRepeated(error: unknown): boolean {
   const { attempts } = (error as { $metadata?: { attempts?: unknown } } | undefined)?.$metadata ?? {};
   return typeof attempts === 'number' && attempts > 1;
@@ -33,9 +33,9 @@ function nameOf(error: unknown): string {
 
 function messageOf(code: BackendErrorCode, table: string, words: string): string {
   if (code === 'not-migrated') {
-    return `there is no table ${table}: call migrate() once, or make it with the keys name (hash) and row (range)`;
+    return `there is no table ${table}: call migrate() once, or create it with the keys name (hash) and row (range)`;
   }
   // DynamoDB takes items of 400 KB.
-  if (/item size/i.test(words)) return `a line has grown beyond what one item holds: ${words}`;
+  if (/item size/i.test(words)) return `the queue of a name is too large for one item: ${words}`;
   return words;
 }

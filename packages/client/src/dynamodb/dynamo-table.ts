@@ -4,7 +4,7 @@ import type { Signal } from '../time/signal.ts';
 import { dynamoErrorOf } from './dynamo-error-of.ts';
 import type { DynamoClient, DynamoItem, DynamoValue } from './dynamo-client.ts';
 
-/** Which row of a name: its line, or one of its members. */
+/** One row of a name: its queue, or one of its members. */
 export interface RowKey {
   readonly name: string;
   readonly row: string;
@@ -24,7 +24,7 @@ interface Changed {
 const tablePollMs = 500;
 const maxTablePolls = 240;
 
-/** The table, with calls that change one item each, on a condition. */
+/** The table. Each call changes one item, on a condition. */
 export class DynamoTable {
   readonly #client: DynamoClient;
   readonly #table: string;
@@ -85,7 +85,7 @@ export class DynamoTable {
     return (await this.#conditional(signal, (options) => this.#client.deleteItem(input, options))) !== undefined;
   }
 
-  /** Makes the table unless it is there, and waits until it can be used. Many may do so at once. */
+  /** Creates the table unless it exists, and waits until it is active. Concurrent calls are safe. */
   async create(signal: Signal): Promise<void> {
     const attribute = (name: string): { AttributeName: string; AttributeType: 'S' } => ({
       AttributeName: name,
@@ -113,7 +113,7 @@ export class DynamoTable {
       if ((answer as { Table?: { TableStatus?: string } }).Table?.TableStatus === 'ACTIVE') return;
       await new Promise((resolve) => setTimeout(resolve, tablePollMs));
     }
-    throw new BackendError('dynamodb', 'unavailable', `the table ${this.#table} does not become active`);
+    throw new BackendError('dynamodb', 'unavailable', `the table ${this.#table} did not become active`);
   }
 
   /** Undefined if the condition is not met. */
@@ -134,7 +134,7 @@ export class DynamoTable {
     call: (options: { readonly abortSignal: Signal }) => Promise<Value>,
   ): Promise<Value> {
     signal.throwIfAborted();
-    // The SDK listens to the signal of each call by itself; many calls may share ours.
+    // The SDK adds a listener for each call, and many calls may share the caller's signal.
     const ending = new AbortController();
     const stop = onAbort(signal, () => ending.abort());
     try {

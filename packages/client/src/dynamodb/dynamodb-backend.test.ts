@@ -1,7 +1,6 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import assert from 'node:assert/strict';
 import { startDynalite } from '@tenure/test-support';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Claim, LeaseBackend } from '../backend/lease-backend.ts';
 import { createLeaseManager } from '../lease-manager.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
@@ -47,51 +46,48 @@ describe('leases in DynamoDB', () => {
   const enter = (at: LeaseBackend, asked: Claim): ReturnType<LeaseBackend['enter']> =>
     at.enter(asked, { onlyIfHolds: false, signal });
 
-  test('an observer that wakes up late, or looks for the first time, steals nothing', async () => {
+  test('an observer that was paused, or reads for the first time, steals nothing', async () => {
     const name = nextName();
     const mine = claim(name);
     await enter(backend(), mine);
     const clock = new FakeClock();
     const observer = backend(clock);
-    assert.equal((await observer.list(name, signal)).length, 1);
+    expect((await observer.list(name, signal)).length).toBe(1);
     await clock.advance(9999);
-    assert.deepEqual(
-      (await observer.list(name, signal)).map(({ expiresInMs }) => expiresInMs),
-      [1],
-    );
-    // Another observer, whose clock is far ahead, has only begun to look.
-    assert.equal((await backend(new FakeClock()).list(name, signal)).length, 1);
+    expect((await observer.list(name, signal)).map(({ expiresInMs }) => expiresInMs)).toEqual([1]);
+    // Another observer, whose clock is far ahead, has only just started to observe.
+    expect((await backend(new FakeClock()).list(name, signal)).length).toBe(1);
     await clock.advance(1);
-    assert.deepEqual(await observer.list(name, signal), []);
-    const ticket = (await enter(observer, claim(name))).ticket;
-    assert.equal(ticket, 2n);
+    expect(await observer.list(name, signal)).toEqual([]);
+    const sequence = (await enter(observer, claim(name))).sequence;
+    expect(sequence).toBe(2n);
   });
 
-  test('a renewal in the last moment saves the entry, and a dead one stays dead', async () => {
+  test('a renewal at the last moment keeps the entry, and an expired entry stays expired', async () => {
     const name = nextName();
     const holder = backend();
     const mine = claim(name, { ttlMs: 1000 });
-    const { ticket } = await enter(holder, mine);
-    const key = { name, id: mine.id, ticket: ticket! };
+    const { sequence } = await enter(holder, mine);
+    const key = { name, id: mine.id, sequence: sequence! };
     const clock = new FakeClock();
     const observer = backend(clock);
     await observer.list(name, signal);
     await clock.advance(999);
-    assert.deepEqual(await holder.renew([{ ...key, ttlMs: 1000 }], signal), [true]);
+    expect(await holder.renew([{ ...key, ttlMs: 1000 }], signal)).toEqual([true]);
     await clock.advance(1);
-    assert.equal((await observer.list(name, signal)).length, 1);
+    expect((await observer.list(name, signal)).length).toBe(1);
     await clock.advance(1000);
-    assert.equal((await observer.list(name, signal)).length, 0);
-    assert.deepEqual(await holder.renew([{ ...key, ttlMs: 1000 }], signal), [false]);
-    assert.equal(await holder.leave(key, signal), false);
+    expect((await observer.list(name, signal)).length).toBe(0);
+    expect(await holder.renew([{ ...key, ttlMs: 1000 }], signal)).toEqual([false]);
+    expect(await holder.leave(key, signal)).toBe(false);
   });
 
-  test('who is found dead and is renewed before it can be removed stays', async () => {
+  test('an entry that is found expired and is renewed before its removal stays', async () => {
     const name = nextName();
     const holder = backend();
     const mine = claim(name, { ttlMs: 1000 });
-    const { ticket } = await enter(holder, mine);
-    const renewal = { name, id: mine.id, ticket: ticket!, ttlMs: 1000 };
+    const { sequence } = await enter(holder, mine);
+    const renewal = { name, id: mine.id, sequence: sequence!, ttlMs: 1000 };
     let afterQuery = async (): Promise<unknown> => undefined;
     const slow: DynamoClient = {
       query: async (input, options) => {
@@ -109,19 +105,16 @@ describe('leases in DynamoDB', () => {
     await observer.list(name, signal);
     await clock.advance(1000);
     afterQuery = () => holder.renew([renewal], signal);
-    assert.deepEqual(
-      (await observer.list(name, signal)).map(({ id }) => id),
-      [mine.id],
-    );
-    assert.deepEqual(await holder.renew([renewal], signal), [true]);
+    expect((await observer.list(name, signal)).map(({ id }) => id)).toStrictEqual([mine.id]);
+    expect(await holder.renew([renewal], signal)).toEqual([true]);
   });
 
-  test('members have items of their own, which DynamoDB may clear away by their TTL', async () => {
+  test('members have items of their own, which DynamoDB may delete by their TTL', async () => {
     const name = nextName();
     const member = claim(name, { mode: 'member', data: 'here' });
     const at = backend();
-    const { ticket, entries } = await enter(at, member);
-    assert.deepEqual([ticket, entries.length], [1n, 1]);
+    const { sequence, entries } = await enter(at, member);
+    expect([sequence, entries.length]).toEqual([1n, 1]);
     const keptSeconds = async ({ id }: Claim): Promise<number> => {
       const row = { name: { S: name }, row: { S: `member#${id}` } };
       const { Item } = await client.getItem({ TableName: 'leases', Key: row });
@@ -129,44 +122,45 @@ describe('leases in DynamoDB', () => {
     };
     const day = 24 * 60 * 60;
     const seconds = await keptSeconds(member);
-    assert.ok(seconds > day && seconds < day + 100);
-    // Never before its life is over, however long that is.
+    expect(seconds).toBeGreaterThan(day);
+    expect(seconds).toBeLessThan(day + 100);
+    // Never before the entry expires, however long its TTL is.
     const patient = claim(name, { mode: 'member', ttlMs: 5 * day * 1_000 });
     const entered = await enter(at, patient);
-    assert.ok((await keptSeconds(patient)) > 5 * day);
-    const renewal = { name, id: patient.id, ticket: entered.ticket!, ttlMs: 7 * day * 1_000 };
-    assert.deepEqual(await at.renew([renewal], signal), [true]);
-    assert.ok((await keptSeconds(patient)) > 7 * day);
-    assert.equal(await at.update({ name, id: member.id, ticket: 1n }, 'there', signal), true);
-    assert.equal((await at.list(name, signal))[0]?.data, 'there');
-    assert.equal(await at.leave({ name, id: member.id, ticket: 0n }, signal), true);
+    expect(await keptSeconds(patient)).toBeGreaterThan(5 * day);
+    const renewal = { name, id: patient.id, sequence: entered.sequence!, ttlMs: 7 * day * 1_000 };
+    expect(await at.renew([renewal], signal)).toEqual([true]);
+    expect(await keptSeconds(patient)).toBeGreaterThan(7 * day);
+    expect(await at.update({ name, id: member.id, sequence: 1n }, 'there', signal)).toBe(true);
+    expect((await at.list(name, signal))[0]?.data).toBe('there');
+    expect(await at.leave({ name, id: member.id, sequence: 0n }, signal)).toBe(true);
   });
 
-  test('twenty who enter at once have tickets of their own', async () => {
+  test('twenty concurrent entries have distinct sequence numbers', async () => {
     const name = nextName();
     const at = backend();
     const entered = await Promise.all(Array.from({ length: 20 }, () => enter(at, claim(name))));
-    const tickets = entered.map(({ ticket }) => Number(ticket)).toSorted((one, other) => one - other);
-    assert.deepEqual(
-      tickets,
-      Array.from({ length: 20 }, (_, index) => index + 1),
-    );
+    const sequences = entered.map(({ sequence }) => Number(sequence)).toSorted((one, other) => one - other);
+    expect(sequences).toStrictEqual(Array.from({ length: 20 }, (_, index) => index + 1));
   });
 
-  test('says what to do when the table is missing or there is no answer', async () => {
+  test('reports what to do when the table is missing or the server does not answer', async () => {
     const missing = dynamodbBackend({ client, table: 'missing' });
-    await assert.rejects(missing.list('a', signal), { backendCode: 'not-migrated', message: /call migrate\(\) once/ });
+    await expect(missing.list('a', signal)).rejects.toMatchObject({
+      backendCode: 'not-migrated',
+      message: expect.stringMatching(/call migrate\(\) once/),
+    });
     const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
     const nowhere = new DynamoDB({ endpoint: 'http://127.0.0.1:1', region: 'local', credentials, maxAttempts: 1 });
     const gone = dynamodbBackend({ client: nowhere, table: 'leases' });
-    await assert.rejects(gone.list('a', signal), { name: 'BackendError', backendCode: 'unavailable' });
+    await expect(gone.list('a', signal)).rejects.toMatchObject({ name: 'BackendError', backendCode: 'unavailable' });
     nowhere.destroy();
     const closed = backend();
     await closed.close();
-    await assert.rejects(closed.list('a', signal), { backendCode: 'closed' });
+    await expect(closed.list('a', signal)).rejects.toMatchObject({ backendCode: 'closed' });
   });
 
-  /** As the SDK throws it, after so many requests. */
+  /** An error as the SDK throws it, with its number of attempts. */
   const sdkError = (name: string, attempts: number): Error => {
     return Object.assign(new Error(`it says ${name}`), { name, $metadata: { attempts } });
   };
@@ -180,46 +174,46 @@ describe('leases in DynamoDB', () => {
     });
   };
 
-  test('does not say that nothing was done when an entry may stand, so that it is taken back', async () => {
+  test('does not report a refusal when the entry may exist, so that the entry is removed', async () => {
     const name = `denied-${nextName()}`;
     const denied = failing('query', sdkError('AccessDeniedException', 1));
     const half = dynamodbBackend({ client: denied, table: 'leases', clock: new FakeClock() });
     const first = claim(name);
     await enter(backend(), first);
-    await backend().leave({ ...first, ticket: 0n }, signal);
+    await backend().leave({ ...first, sequence: 0n }, signal);
     for (const mode of ['exclusive', 'member'] as const) {
       const asked = claim(name, { mode });
-      await assert.rejects(enter(half, asked), { backendCode: 'unavailable', message: /it may have been entered/ });
-      assert.deepEqual(
-        (await backend().list(name, signal)).map(({ id }) => id),
-        [asked.id],
-      );
-      await backend().leave({ ...asked, ticket: 0n }, signal);
+      await expect(enter(half, asked)).rejects.toMatchObject({
+        backendCode: 'unavailable',
+        message: expect.stringMatching(/it may have been entered/),
+      });
+      expect((await backend().list(name, signal)).map(({ id }) => id)).toStrictEqual([asked.id]);
+      await backend().leave({ ...asked, sequence: 0n }, signal);
     }
     const leases = createLeaseManager({ backend: half, clock: new FakeClock() });
-    await assert.rejects(leases.acquire('denied'), { backendCode: 'unavailable' });
+    await expect(leases.acquire('denied')).rejects.toMatchObject({ backendCode: 'unavailable' });
     await leases[Symbol.asyncDispose]();
-    assert.deepEqual(await backend().list('lease/denied', signal), []);
+    expect(await backend().list('lease/denied', signal)).toEqual([]);
   });
 
-  test('an error of a request that was repeated says nothing of the one before it', async () => {
+  test('the error of a retried request says nothing about the attempt before it', async () => {
     for (const [attempts, backendCode] of [
       [1, 'misconfigured'],
       [2, 'unavailable'],
     ] as const) {
       const expired = failing('updateItem', sdkError('ExpiredTokenException', attempts));
       const half = dynamodbBackend({ client: expired, table: 'leases', clock: new FakeClock() });
-      await assert.rejects(enter(half, claim(nextName())), { backendCode });
+      await expect(enter(half, claim(nextName()))).rejects.toMatchObject({ backendCode });
     }
   });
 
-  test('what it refuses was not done', async () => {
+  test('a refused call has changed nothing', async () => {
     const name = nextName();
     const before = await enter(backend(), claim(name));
     for (const wrong of [{ name: 'x'.repeat(3_000) }, { data: 'x'.repeat(450_000) }]) {
-      await assert.rejects(enter(backend(), claim(name, wrong)), { backendCode: 'refused' });
+      await expect(enter(backend(), claim(name, wrong))).rejects.toMatchObject({ backendCode: 'refused' });
     }
-    const { ticket, entries } = await enter(backend(), claim(name));
-    assert.deepEqual([ticket, entries.length], [(before.ticket ?? 0n) + 1n, 2]);
+    const { sequence, entries } = await enter(backend(), claim(name));
+    expect([sequence, entries.length]).toStrictEqual([(before.sequence ?? 0n) + 1n, 2]);
   });
 });

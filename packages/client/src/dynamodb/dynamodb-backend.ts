@@ -1,4 +1,4 @@
-import { standing } from '../backend/standing.ts';
+import { queuePosition } from '../backend/queue-position.ts';
 import type {
   BackendLimits,
   Claim,
@@ -7,48 +7,48 @@ import type {
   Entry,
   EntryKey,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Signal } from '../time/signal.ts';
 import { systemClock } from '../time/system-clock.ts';
-import { Beats } from './beats.ts';
+import { HeartbeatObserver } from './heartbeat-observer.ts';
 import type { DynamoClient, DynamoItem, DynamoValue } from './dynamo-client.ts';
 import { DynamoTable } from './dynamo-table.ts';
 import type { Change, RowKey } from './dynamo-table.ts';
-import { encodeEntry, entriesOfLine, entryOfMember } from './stored-entry.ts';
+import { encodeEntry, entriesOfQueue, entryOfMember } from './stored-entry.ts';
 import type { StoredEntry } from './stored-entry.ts';
 
 export interface DynamodbBackendOptions {
-  /** `new DynamoDB({ region })` of `@aws-sdk/client-dynamodb`; it stays the caller's. */
+  /** `new DynamoDB({ region })` of `@aws-sdk/client-dynamodb`. The backend never destroys it. */
   readonly client: DynamoClient;
   readonly table: string;
-  /** Waiters look so often; 1 s by default. Each look costs a consistent read of the line. */
+  /** The time between two reads of a waiter; 1000 by default. Each is a consistent read of the queue. */
   readonly pollIntervalMs?: number;
   readonly clock?: Clock;
 }
 
 export interface DynamodbBackend extends LeaseBackend {
-  /** Makes the table, billed by request, unless it is there. Enabling its TTL on `expires` stays with you. */
+  /** Creates the table, billed by request, unless it exists. It does not enable DynamoDB's TTL on `expires`. */
   migrate(): Promise<void>;
 }
 
-const lineRow = 'line';
+const queueRow = 'line';
 const memberPrefix = 'member#';
 const maxParallelCalls = 16;
-/** Each fails only because somebody else came between. */
+/** An attempt fails only because of a concurrent change. */
 const maxAttempts = 20;
-/** How long after its life DynamoDB may clear away what a member left: housekeeping, no decision rests on it. */
+/** How long after its expiry DynamoDB may delete the row of a member. Only for cleanup; no decision depends on it. */
 const memberKeptSeconds = 24 * 60 * 60;
 const never = new AbortController().signal;
 
 /**
- * Leases in one table of DynamoDB, with conditional writes of single items only. The line of a name is one item, so
- * that an entry and its ticket appear at once; members, who stand in nobody's way, have items of their own. No time is
- * stored: an entry is dead when its beat has not changed for its TTL by the clock of the one who looks, and whoever
- * finds that removes it, on the condition that the beat is still that one.
+ * Leases in one table of DynamoDB, with conditional writes of single items only. The queue of a name is one item, so an
+ * entry and its sequence number appear together. Members block no entry and have items of their own. No decision uses a
+ * stored time: an entry has expired when its heartbeat has not changed for its TTL by the reader's clock. The reader
+ * then removes it, on the condition that the heartbeat is still the same.
  */
 export function dynamodbBackend(options: DynamodbBackendOptions): DynamodbBackend {
   return new TableBackend(options);
@@ -60,13 +60,13 @@ class TableBackend implements DynamodbBackend {
     minTtlMs: 100,
     maxTtlMs: 365 * 24 * 60 * 60 * 1000,
     maxNameBytes: 512,
-    // A whole line must fit into one item of 400 KB.
+    // A whole queue must fit into one item of 400 KB.
     maxDataBytes: 4 * 1024,
   };
   readonly pollIntervalMs: number;
   readonly #table: DynamoTable;
   readonly #clock: Clock;
-  readonly #beats = new Beats();
+  readonly #heartbeats = new HeartbeatObserver();
   #isClosed = false;
 
   constructor({ client, table, pollIntervalMs, clock }: DynamodbBackendOptions) {
@@ -78,20 +78,24 @@ class TableBackend implements DynamodbBackend {
   async enter(claim: Claim, { onlyIfHolds, signal }: EnterOptions): Promise<Entered> {
     this.#check();
     if (claim.mode === 'member') return this.#shown(claim, await this.#enterMember(claim, signal), signal);
-    if (!onlyIfHolds) return this.#shown(claim, await this.#enterLine(claim, undefined, signal), signal);
+    if (!onlyIfHolds) return this.#shown(claim, await this.#enterQueue(claim, undefined, signal), signal);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const { entries, counter } = await this.#look(claim.name, signal);
-      // What stands before an entry only gets less, so it still holds if nobody has come since the line was read.
-      if (!standing(entries, { ...claim, ticket: counter + 1n }).holds) return { ticket: undefined, entries };
-      const ticket = await this.#enterLine(claim, counter, signal);
-      if (ticket !== undefined) return this.#shown(claim, ticket, signal);
+      const { entries, counter } = await this.#read(claim.name, signal);
+      // The entries ahead only become fewer, so it still holds if no entry was added since the read.
+      if (!queuePosition(entries, { ...claim, sequence: counter + 1n }).holds) return { sequence: undefined, entries };
+      const sequence = await this.#enterQueue(claim, counter, signal);
+      if (sequence !== undefined) return this.#shown(claim, sequence, signal);
     }
-    throw new BackendError(this.kind, 'unavailable', `the line of ${claim.name} changes faster than it can be written`);
+    throw new BackendError(
+      this.kind,
+      'unavailable',
+      `the queue of ${claim.name} changes faster than it can be written`,
+    );
   }
 
   async list(name: string, signal: Signal): Promise<readonly Entry[]> {
     this.#check();
-    return (await this.#look(name, signal)).entries;
+    return (await this.#read(name, signal)).entries;
   }
 
   async renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
@@ -106,9 +110,9 @@ class TableBackend implements DynamodbBackend {
 
   async leave(entry: EntryKey, signal: Signal): Promise<boolean> {
     this.#check();
-    const [ofLine, ofMember] = conditions(entry);
-    const change = { ...ofLine, update: 'REMOVE #line.#id, #tickets.#id' };
-    if ((await this.#table.update({ name: entry.name, row: lineRow }, change, signal)) !== undefined) return true;
+    const [ofQueue, ofMember] = conditions(entry);
+    const change = { ...ofQueue, update: 'REMOVE #line.#id, #tickets.#id' };
+    if ((await this.#table.update({ name: entry.name, row: queueRow }, change, signal)) !== undefined) return true;
     return this.#table.delete(memberKey(entry), ofMember, signal);
   }
 
@@ -117,8 +121,8 @@ class TableBackend implements DynamodbBackend {
     return this.#change(entry, signal, { fields: { data: { S: data } }, memberFields: {} });
   }
 
-  /** DynamoDB tells nobody of a change: who waits looks again. */
-  watch(): LineWatch {
+  /** DynamoDB sends no notifications, so waiters poll. */
+  watch(): QueueWatch {
     return { close: () => undefined };
   }
 
@@ -135,35 +139,35 @@ class TableBackend implements DynamodbBackend {
     if (this.#isClosed) throw new BackendError(this.kind, 'closed', 'the backend has been closed');
   }
 
-  /** The line, without those who are found dead, and the last ticket that it gave. */
-  async #look(name: string, signal: Signal): Promise<{ readonly entries: readonly Entry[]; readonly counter: bigint }> {
+  /** The queue without expired entries, and its last sequence number. */
+  async #read(name: string, signal: Signal): Promise<{ readonly entries: readonly Entry[]; readonly counter: bigint }> {
     const items = await this.#table.rows(name, signal);
     const stored = items.flatMap((item) => entriesIn(name, item));
-    const leftMs = this.#beats.observe(name, stored, this.#clock.now().monotonicMs);
+    const leftMs = this.#heartbeats.observe(name, stored, this.#clock.now().monotonicMs);
     const alive = await inParallel(stored, async (entry) => {
       const expiresInMs = leftMs.get(entry.id) ?? entry.ttlMs;
       if (expiresInMs <= 0 && (await this.#remove(entry, signal))) return [];
       const { beat: _, ...shown } = entry;
       return [{ ...shown, expiresInMs: Math.max(0, expiresInMs) }];
     });
-    const counter = BigInt(items.find((item) => item['row']?.S === lineRow)?.['counter']?.N ?? 0);
-    return { entries: alive.flat().toSorted((one, other) => (one.ticket < other.ticket ? -1 : 1)), counter };
+    const counter = BigInt(items.find((item) => item['row']?.S === queueRow)?.['counter']?.N ?? 0);
+    return { entries: alive.flat().toSorted((one, other) => (one.sequence < other.sequence ? -1 : 1)), counter };
   }
 
-  async #shown(claim: Claim, ticket: bigint | undefined, signal: Signal): Promise<Entered> {
+  async #shown(claim: Claim, sequence: bigint | undefined, signal: Signal): Promise<Entered> {
     const entries = await this.list(claim.name, signal).catch((error: unknown) => {
-      throw unsure(error);
+      throw unknownOutcome(error);
     });
-    if (ticket !== undefined && entries.some(({ id }) => id === claim.id)) return { ticket, entries };
+    if (sequence !== undefined && entries.some(({ id }) => id === claim.id)) return { sequence, entries };
     throw new BackendError(this.kind, 'unavailable', `an entry of ${claim.name} was gone before it could be seen`);
   }
 
   /**
-   * The entry, its ticket and the counter change together in one item; a repeated request finds its id there. With
-   * `after` only if no ticket was given since that one, else undefined.
+   * The entry, its sequence number and the counter change together in one item; a repeated request finds its id there.
+   * With `after`, undefined if a number was assigned since that one.
    */
-  async #enterLine(claim: Claim, after: bigint | undefined, signal: Signal): Promise<bigint | undefined> {
-    const key = { name: claim.name, row: lineRow };
+  async #enterQueue(claim: Claim, after: bigint | undefined, signal: Signal): Promise<bigint | undefined> {
+    const key = { name: claim.name, row: queueRow };
     const isNext = after === undefined ? '' : ' AND #counter = :after';
     const change: Change = {
       update: 'SET #line.#id = :entry, #tickets.#id = #counter + :one, #counter = #counter + :one',
@@ -177,24 +181,24 @@ class TableBackend implements DynamodbBackend {
     };
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const item = await this.#table.update(key, change, signal);
-      const found = item ?? (await this.#lineRow(claim.name, signal));
-      const mine = entriesOfLine(claim.name, found).find(({ id }) => id === claim.id);
-      if (mine !== undefined) return mine.ticket;
-      if (found?.['line'] === undefined) await this.#makeLine(key, signal);
+      const found = item ?? (await this.#queueRow(claim.name, signal));
+      const mine = entriesOfQueue(claim.name, found).find(({ id }) => id === claim.id);
+      if (mine !== undefined) return mine.sequence;
+      if (found?.['line'] === undefined) await this.#createQueue(key, signal);
       else if (after !== undefined) return undefined;
     }
     return undefined;
   }
 
-  /** After a condition that was not met, which may be because a request that was repeated had met it before. */
-  async #lineRow(name: string, signal: Signal): Promise<DynamoItem | undefined> {
+  /** Read after a condition that was not met, possibly because a repeated request had already succeeded. */
+  async #queueRow(name: string, signal: Signal): Promise<DynamoItem | undefined> {
     const rows = await this.#table.rows(name, signal).catch((error: unknown) => {
-      throw unsure(error);
+      throw unknownOutcome(error);
     });
-    return rows.find((one) => one['row']?.S === lineRow);
+    return rows.find((one) => one['row']?.S === queueRow);
   }
 
-  async #makeLine(key: RowKey, signal: Signal): Promise<void> {
+  async #createQueue(key: RowKey, signal: Signal): Promise<void> {
     const update =
       'SET #line = if_not_exists(#line, :none), #tickets = if_not_exists(#tickets, :none), ' +
       '#counter = if_not_exists(#counter, :zero)';
@@ -205,7 +209,7 @@ class TableBackend implements DynamodbBackend {
 
   async #enterMember(claim: Claim, signal: Signal): Promise<bigint> {
     const counted = await this.#table.update(
-      { name: claim.name, row: lineRow },
+      { name: claim.name, row: queueRow },
       {
         update: 'ADD #counter :one',
         condition: 'attribute_not_exists(#none)',
@@ -214,36 +218,36 @@ class TableBackend implements DynamodbBackend {
       },
       signal,
     );
-    const ticket = counted?.['counter']?.N ?? '0';
+    const sequence = counted?.['counter']?.N ?? '0';
     const fields = {
       ...encodeEntry(claim, crypto.randomUUID()),
-      ticket: { N: ticket },
+      ticket: { N: sequence },
       expires: expiresAt(claim.ttlMs),
     };
     const { set, names, values } = setting(fields);
     const condition = 'attribute_not_exists(#ticket) OR #ticket = :ticket';
     await this.#table.update(memberKey(claim), { update: `SET ${set('')}`, condition, names, values }, signal);
-    return BigInt(ticket);
+    return BigInt(sequence);
   }
 
-  /** Sets fields of one entry, wherever it stands: whether it was there. */
+  /** Sets fields of one entry, in the queue or of a member, and returns whether it was there. */
   async #change(
     entry: EntryKey,
     signal: Signal,
     { fields, memberFields }: Record<'fields' | 'memberFields', Record<string, DynamoValue>>,
   ): Promise<boolean> {
-    // A ticket of 0 stands for any only when one leaves; here it is the ticket of nobody.
-    if (entry.ticket === 0n) return false;
-    const [ofLine, ofMember] = conditions(entry);
-    const inLine = setting(fields);
-    const change = merged(ofLine, `SET ${inLine.set('#line.#id.')}`, inLine);
-    if ((await this.#table.update({ name: entry.name, row: lineRow }, change, signal)) !== undefined) return true;
+    // The number 0 matches any entry only in `leave`.
+    if (entry.sequence === 0n) return false;
+    const [ofQueue, ofMember] = conditions(entry);
+    const inQueue = setting(fields);
+    const change = merged(ofQueue, `SET ${inQueue.set('#line.#id.')}`, inQueue);
+    if ((await this.#table.update({ name: entry.name, row: queueRow }, change, signal)) !== undefined) return true;
     const ofRow = setting({ ...fields, ...memberFields });
     const memberChange = merged(ofMember, `SET ${ofRow.set('')}`, ofRow);
     return (await this.#table.update(memberKey(entry), memberChange, signal)) !== undefined;
   }
 
-  /** On the condition that it was not renewed since it was read. */
+  /** Removes an entry, on the condition that it was not renewed since it was read. */
   async #remove(entry: StoredEntry, signal: Signal): Promise<boolean> {
     const values = { ':beat': { S: entry.beat } };
     if (entry.mode === 'member') {
@@ -256,25 +260,25 @@ class TableBackend implements DynamodbBackend {
       names: { '#line': 'line', '#tickets': 'tickets', '#id': entry.id, '#beat': 'beat' },
       values,
     };
-    return (await this.#table.update({ name: entry.name, row: lineRow }, change, signal)) !== undefined;
+    return (await this.#table.update({ name: entry.name, row: queueRow }, change, signal)) !== undefined;
   }
 }
 
-/** What goes wrong when an entry may have been made does not say that it was not. */
-function unsure(error: unknown): unknown {
+/** After an entry may have been made, any failure becomes `unavailable`, because the outcome is unknown. */
+function unknownOutcome(error: unknown): unknown {
   if (!(error instanceof BackendError)) return error;
   return new BackendError(error.backend, 'unavailable', `it may have been entered: ${error.message}`, { cause: error });
 }
 
 type Condition = Omit<Change, 'update'>;
 
-/** That the entry is there, with its ticket unless that is 0: in the line, and as a member. */
-function conditions({ id, ticket }: EntryKey): readonly [Condition, Condition] {
-  const values = ticket === 0n ? {} : { values: { ':ticket': { N: `${ticket}` } } };
-  const test = (path: string): string => (ticket === 0n ? `attribute_exists(${path})` : `${path} = :ticket`);
-  const lineNames = { '#line': 'line', '#tickets': 'tickets', '#id': id };
+/** The conditions that the entry is there, with its number unless that is 0: in the queue, and as a member. */
+function conditions({ id, sequence }: EntryKey): readonly [Condition, Condition] {
+  const values = sequence === 0n ? {} : { values: { ':ticket': { N: `${sequence}` } } };
+  const test = (path: string): string => (sequence === 0n ? `attribute_exists(${path})` : `${path} = :ticket`);
+  const queueNames = { '#line': 'line', '#tickets': 'tickets', '#id': id };
   return [
-    { condition: `${test('#tickets.#id')} AND attribute_exists(#line.#id)`, names: lineNames, ...values },
+    { condition: `${test('#tickets.#id')} AND attribute_exists(#line.#id)`, names: queueNames, ...values },
     { condition: test('#ticket'), names: { '#ticket': 'ticket' }, ...values },
   ];
 }
@@ -284,7 +288,7 @@ function merged(condition: Condition, update: string, { names, values }: ReturnT
   return { ...condition, update, names: { ...condition.names, ...names }, values: all };
 }
 
-/** The parts of an expression that sets fields; `set` puts a path before each. */
+/** The parts of an expression that sets fields. `set` prefixes each field with a path. */
 function setting(fields: Readonly<Record<string, DynamoValue>>): {
   readonly set: (path: string) => string;
   readonly names: Record<string, string>;
@@ -304,7 +308,7 @@ function memberKey({ name, id }: Pick<EntryKey, 'name' | 'id'>): RowKey {
 
 function entriesIn(name: string, item: DynamoItem): readonly StoredEntry[] {
   const row = item['row']?.S ?? '';
-  if (row === lineRow) return entriesOfLine(name, item);
+  if (row === queueRow) return entriesOfQueue(name, item);
   return row.startsWith(memberPrefix) ? [entryOfMember(name, row.slice(memberPrefix.length), item)] : [];
 }
 

@@ -1,7 +1,7 @@
 import type { Claim, Entry, EntryMode } from '../backend/lease-backend.ts';
 import type { DynamoItem, DynamoValue } from './dynamo-client.ts';
 
-/** An entry as it stands in an item, with the mark of its last renewal. */
+/** An entry as stored in an item. `beat` is random and new with each renewal. */
 export interface StoredEntry extends Omit<Entry, 'expiresInMs'> {
   readonly beat: string;
 }
@@ -17,20 +17,20 @@ export function encodeEntry(claim: Claim, beat: string): Readonly<Record<string,
   };
 }
 
-/** The entries in a line's item: who stands in it, and with which ticket. */
-export function entriesOfLine(name: string, item: DynamoItem | undefined): readonly StoredEntry[] {
+/** The entries in the item of a queue, with their sequence numbers. */
+export function entriesOfQueue(name: string, item: DynamoItem | undefined): readonly StoredEntry[] {
   const { line, tickets } = item ?? {};
   return Object.entries(line?.M ?? {}).map(([id, entry]) =>
-    decodeEntry({ name, id, ticket: BigInt(tickets?.M?.[id]?.N ?? 0) }, entry.M ?? {}),
+    decodeEntry({ name, id, sequence: BigInt(tickets?.M?.[id]?.N ?? 0) }, entry.M ?? {}),
   );
 }
 
 /** A member has an item of its own. */
 export function entryOfMember(name: string, id: string, item: DynamoItem): StoredEntry {
-  return decodeEntry({ name, id, ticket: BigInt(item['ticket']?.N ?? 0) }, item);
+  return decodeEntry({ name, id, sequence: BigInt(item['ticket']?.N ?? 0) }, item);
 }
 
-function decodeEntry(key: Pick<Entry, 'name' | 'id' | 'ticket'>, fields: DynamoItem): StoredEntry {
+function decodeEntry(key: Pick<Entry, 'name' | 'id' | 'sequence'>, fields: DynamoItem): StoredEntry {
   return {
     ...key,
     holder: fields['holder']?.S ?? '',

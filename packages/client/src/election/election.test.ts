@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ClosedError } from '../errors/closed-error.ts';
 import { LeaseLostError } from '../errors/lease-lost-error.ts';
 import { createLeaseManager } from '../lease-manager.ts';
@@ -21,7 +20,7 @@ function world() {
 }
 
 describe('an election', () => {
-  test('has one leader, whom everybody sees with its latest value, and whom the next one follows', async () => {
+  test('has one leader, which all observers see with its latest value, until the next one succeeds it', async () => {
     const { clock, open } = world();
     const observer = open('observer').election('main');
     const seen: (string | null)[] = [];
@@ -36,26 +35,20 @@ describe('an election', () => {
     await clock.advance(0);
     await one.proclaim('better');
     await clock.advance(0);
-    assert.equal(one.value, 'better');
-    assert.equal((await observer.leader())?.value, 'better');
-    assert.equal(await one.resign(), true);
+    expect(one.value).toBe('better');
+    expect((await observer.leader())?.value).toBe('better');
+    expect(await one.resign()).toBe(true);
     await clock.advance(0);
     const two = await campaigning;
     await two.resign();
     await clock.advance(0);
     const tokens = [one.fencingToken, two.fencingToken];
-    assert.deepEqual(seen, [
-      null,
-      `one=first:${tokens[0]}`,
-      `one=better:${tokens[0]}`,
-      `two=second:${tokens[1]}`,
-      null,
-    ]);
-    await assert.rejects(one.proclaim('late'), ClosedError);
-    assert.equal(await observer.leader(), null);
+    expect(seen).toEqual([null, `one=first:${tokens[0]}`, `one=better:${tokens[0]}`, `two=second:${tokens[1]}`, null]);
+    await expect(one.proclaim('late')).rejects.toThrow(ClosedError);
+    expect(await observer.leader()).toBe(null);
   });
 
-  test('elects no second leader when one in the middle of the line gives up (etcd3 #176)', async () => {
+  test('elects no second leader when a candidate in the middle of the queue gives up (etcd3 #176)', async () => {
     const { clock, open } = world();
     const leader = await open('a').election('main').campaign('a');
     const controller = new AbortController();
@@ -65,16 +58,16 @@ describe('an election', () => {
     void third.then(() => (isThirdElected = true));
     await clock.advance(0);
     controller.abort(new Error('given up'));
-    await assert.rejects(second, /given up/);
+    await expect(second).rejects.toThrow(/given up/);
     await clock.advance(10 * ttlMs);
-    assert.equal(isThirdElected, false);
-    assert.equal(leader.isHeld(), true);
+    expect(isThirdElected).toBe(false);
+    expect(leader.isHeld()).toBe(true);
     await leader.resign();
     await clock.advance(0);
-    assert.equal((await third).isHeld(), true);
+    expect((await third).isHeld()).toBe(true);
   });
 
-  test('is won again by itself after a loss (etcd3 #158, fabric8 #6020)', async () => {
+  test('is won again automatically after a loss (etcd3 #158, fabric8 #6020)', async () => {
     const { clock, open, revoke } = world();
     const election = open('one').election('main');
     const terms: string[] = [];
@@ -89,34 +82,33 @@ describe('an election', () => {
       { signal: stop.signal },
     );
     await clock.advance(0);
-    assert.equal((await election.leader())?.value, 'one');
+    expect((await election.leader())?.value).toBe('one');
     await revoke('main');
     await clock.advance(ttlMs);
     await clock.stall(2 * ttlMs);
     await clock.advance(ttlMs);
-    assert.deepEqual(terms, ['lost: revoked', 'lost: stalled']);
+    expect(terms).toEqual(['lost: revoked', 'lost: stalled']);
     stop.abort(new Error('enough'));
-    assert.equal(await running, 3);
-    assert.equal(await election.leader(), null);
+    expect(await running).toBe(3);
+    expect(await election.leader()).toBe(null);
   });
 
-  test('gives what the work gave, and throws what the work threw, when it led to the end', async () => {
+  test('returns the result or throws the error of the work when the process led until the work ended', async () => {
     const { clock, backend, open } = world();
     const election = open('one').election('main');
     const leaders: (string | undefined)[] = [];
     const seen = await election.run(async () => void leaders.push((await election.leader())?.value), { value: 'v' });
-    assert.equal(seen, undefined);
-    assert.deepEqual(leaders, ['v']);
-    await assert.rejects(
+    expect(seen).toBe(undefined);
+    expect(leaders).toEqual(['v']);
+    await expect(
       election.run(() => {
         throw new TypeError('own');
       }),
-      TypeError,
-    );
-    assert.equal(await election.leader(), null);
+    ).rejects.toThrow(TypeError);
+    expect(await election.leader()).toBe(null);
     await clock.advance(0);
     await backend.close();
-    assert.equal(clock.timerCount, 0);
+    expect(clock.timerCount).toBe(0);
   });
 
   test('is left while a region is passive, and entered again when it is active', async () => {
@@ -131,24 +123,24 @@ describe('an election', () => {
       .run(async (_leadership, signal) => {
         terms.push('here');
         await untilTold(signal);
-        // The next leader waits for the work to have ended.
-        assert.equal((await there.leader())?.holder, 'here');
+        // The next leader waits until the work has ended.
+        expect((await there.leader())?.holder).toBe('here');
         terms.push('ended');
       })
       .catch(() => {});
     await clock.advance(5_000);
-    assert.equal(await there.leader(), null);
-    const tooLong = assert.rejects(here.campaign('x', { wait: 2_000 }), /2000 ms/);
+    expect(await there.leader()).toBe(null);
+    const tooLong = here.campaign('x', { wait: 2_000 }).catch((error: unknown) => error);
     await clock.advance(2_000);
-    await tooLong;
+    expect(await tooLong).toMatchObject({ message: expect.stringMatching(/2000 ms/) });
     isActive = true;
     await clock.advance(1_000);
-    assert.equal((await there.leader())?.holder, 'here');
+    expect((await there.leader())?.holder).toBe('here');
     const next = there.campaign('there');
     isActive = false;
     await clock.advance(1_000);
-    assert.equal((await next).isHeld(), true);
-    assert.deepEqual(terms, ['here', 'ended']);
+    expect((await next).isHeld()).toBe(true);
+    expect(terms).toEqual(['here', 'ended']);
   });
 
   test('loses a leadership that was campaigned for when a region becomes passive', async () => {
@@ -159,38 +151,38 @@ describe('an election', () => {
       .campaign('here');
     isActive = false;
     await clock.advance(1_000);
-    assert.equal(leadership.isHeld(), false);
-    assert.ok(leadership.signal.reason instanceof LeaseLostError);
+    expect(leadership.isHeld()).toBe(false);
+    expect(leadership.signal.reason).toBeInstanceOf(LeaseLostError);
     const waiting = open('there').election('main').campaign('there');
     await clock.advance(0);
-    // Its work may not have ended yet, so its place is kept until it says so, or its time runs out.
-    assert.equal((await open('there').election('main').leader())?.holder, 'here');
+    // The work may not have ended yet, so the entry stays until it is released or expires.
+    expect((await open('there').election('main').leader())?.holder).toBe('here');
     await leadership.resign();
     await clock.advance(0);
-    assert.equal((await waiting).isHeld(), true);
+    expect((await waiting).isHeld()).toBe(true);
   });
 
-  test('asks nobody any more whether it is eligible once the leadership has ended, however soon that was', async () => {
+  test('stops polling its eligibility once the leadership has ended, however soon that is', async () => {
     const { clock, open } = world();
     let asked = 0;
     const eligible = (): boolean => ++asked > 0;
     const leases = open('one');
     const leadership = await leases.election('main', { eligible }).campaign('one');
     await clock.advance(5_000);
-    assert.ok(asked > 5);
+    expect(asked).toBeGreaterThan(5);
     await leadership.resign();
     const before = asked;
     await clock.advance(5_000);
-    assert.equal(asked, before);
-    // As a listener may, in the middle of things.
+    expect(asked).toBe(before);
+    // A listener may do this during an acquisition.
     leases.addListener({
       afterAcquire: (hold) => (hold as unknown as { lose(reason: string): void }).lose('revoked'),
     });
     const lost = await leases.election('main', { eligible }).campaign('one');
-    assert.equal(lost.isHeld(), false);
+    expect(lost.isHeld()).toBe(false);
     await clock.advance(1_000);
     const after = asked;
     await clock.advance(5_000);
-    assert.equal(asked, after);
+    expect(asked).toBe(after);
   });
 });

@@ -2,30 +2,30 @@ import type { EntryKey } from '../backend/lease-backend.ts';
 import type { LeaseLostError } from '../errors/lease-lost-error.ts';
 import type { Hold, ReleaseOptions } from '../leases/hold.ts';
 import type { LeaseHold } from '../leases/lease-hold.ts';
-import type { LeaseKeeper } from '../leases/lease-keeper.ts';
+import type { LeaseRegistry } from '../leases/lease-registry.ts';
 import type { Signal } from '../time/signal.ts';
 
-/** The hold of whoever was elected. */
+/** The hold of an elected leader. */
 export interface Leadership extends Hold {
-  /** What was last proclaimed. */
+  /** The value proclaimed last. */
   readonly value: string;
   /**
-   * Replaces the value that everybody can read; one call after the other takes effect. Rejects with a LeaseLostError
-   * if this is not the leader any more, with a BackendError if it is not known whether it was done.
+   * Replaces the value that all clients can read. Concurrent calls take effect one after the other. Rejects with a
+   * LeaseLostError if this is no longer the leader, and with a BackendError if the outcome is unknown.
    */
   proclaim(value: string): Promise<void>;
-  /** The same as `release`. The next candidate follows at once. */
+  /** The same as `release`. The next candidate is elected at once. */
   resign(): Promise<boolean>;
 }
 
 export class ElectedLeadership implements Leadership {
-  readonly #keeper: LeaseKeeper;
+  readonly #registry: LeaseRegistry;
   readonly #hold: LeaseHold;
   #value: string;
   #proclaimed: Promise<unknown> = Promise.resolve();
 
-  constructor(keeper: LeaseKeeper, hold: LeaseHold, value: string) {
-    this.#keeper = keeper;
+  constructor(registry: LeaseRegistry, hold: LeaseHold, value: string) {
+    this.#registry = registry;
     this.#hold = hold;
     this.#value = value;
   }
@@ -75,7 +75,7 @@ export class ElectedLeadership implements Leadership {
   }
 
   async proclaim(value: string): Promise<void> {
-    this.#keeper.checkData(value);
+    this.#registry.checkData(value);
     const before = this.#proclaimed;
     const proclaiming = before.then(() => this.#proclaim(value));
     this.#proclaimed = proclaiming.catch(() => {});
@@ -96,9 +96,9 @@ export class ElectedLeadership implements Leadership {
 
   async #proclaim(value: string): Promise<void> {
     this.#hold.throwIfLost();
-    const { backend } = this.#keeper;
-    const isThere = await this.#keeper.call((signal) => backend.update(this.entry, value, signal));
-    // The entry is gone: renewing finds out why.
+    const { backend } = this.#registry;
+    const isThere = await this.#registry.call((signal) => backend.update(this.entry, value, signal));
+    // The entry is gone: a renewal determines the cause.
     if (!isThere) await this.#hold.renew();
     this.#hold.throwIfLost();
     this.#value = value;

@@ -1,13 +1,13 @@
 import { TenureError } from './tenure-error.ts';
 
-/** The caller waited as long as it wanted to, in vain. Nothing stays behind in the line. */
+/** The lease did not become free within the wait time. The entry of the caller has been removed from the queue. */
 export class AcquireTimeoutError extends TenureError {
   static override readonly kind = 'AcquireTimeoutError';
   readonly leaseName: string;
   readonly waitedMs: number;
 
   constructor(leaseName: string, waitedMs: number, options?: { readonly cause?: unknown }) {
-    super('timed-out', `the lease ${JSON.stringify(leaseName)} was not to be had within ${waitedMs} ms`, options);
+    super('timed-out', `the lease ${JSON.stringify(leaseName)} did not become free within ${waitedMs} ms`, options);
     this.leaseName = leaseName;
     this.waitedMs = waitedMs;
   }

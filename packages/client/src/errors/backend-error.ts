@@ -1,11 +1,11 @@
 import { TenureError } from './tenure-error.ts';
 
 /**
- * `unavailable`: no answer; what was asked may have been done, and may work later. `not-migrated`: its tables are
- * missing or older than this library. `misconfigured`: it will not work until somebody changes something: a right, a
- * password, a wrong address. `driver-missing`: the package of the driver is not installed. `closed`: the pool or
- * client was closed. `refused`: it does not take this request. It is certain that nothing was done, except with
- * `unavailable`, and with `closed` for a call that was under way.
+ * `unavailable`: there was no answer; the call may have taken effect, and a retry may succeed. `not-migrated`: the
+ * tables are missing or older than this library. `misconfigured`: no retry succeeds until the configuration changes: a
+ * right, a password, an address. `driver-missing`: the package of the driver is not installed. `closed`: the pool or
+ * client was closed. `refused`: the store does not accept this request. The call certainly had no effect, except with
+ * `unavailable`, and with `closed` for a call that was in flight.
  */
 export type BackendErrorCode =
   | 'unavailable'
@@ -15,7 +15,7 @@ export type BackendErrorCode =
   | 'closed'
   | 'refused';
 
-/** What keeps the leases did not do it. The message says what to do about that; `cause` is the error of the driver. */
+/** A call to the store failed. The message says what to do about it; `cause` is the error of the driver. */
 export class BackendError extends TenureError {
   static override readonly kind = 'BackendError';
   /** The kind of backend: `postgres`. */

@@ -1,6 +1,6 @@
 import { TenureError } from './tenure-error.ts';
 
-/** What was called has been disposed of. */
+/** The object that was called has been disposed of. */
 export class ClosedError extends TenureError {
   static override readonly kind = 'ClosedError';
 

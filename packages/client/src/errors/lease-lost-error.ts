@@ -1,20 +1,20 @@
 import { TenureError } from './tenure-error.ts';
 
 /**
- * Why a hold ended that nobody released: `expired` ran out because it was not renewed, `unreachable` could not be
- * renewed in time, and `stalled` means that this process did not run for so long that its time had passed when it
- * looked. `gone` was not there any more at a renewal; of that, `hold.lost` tells more as soon as it is known: `stolen`
- * is held by another, `revoked` was taken away.
+ * Why a hold ended without a release. `expired`: its TTL passed because it was not renewed. `unreachable`: it could not
+ * be renewed in time. `stalled`: this process did not run for so long that the deadline had passed when it checked.
+ * `gone`: a renewal found that the entry is gone. `hold.lost` tells more as soon as it is known: `stolen` means that
+ * another entry holds now, `revoked` that the entry was removed.
  */
 export type LossReason = 'expired' | 'gone' | 'stolen' | 'revoked' | 'unreachable' | 'stalled';
 
 const words: Readonly<Record<LossReason, string>> = {
-  expired: 'its time ran out without a renewal',
-  gone: 'it was not there any more',
+  expired: 'it expired without a renewal',
+  gone: 'its entry is gone',
   stolen: 'another holder has it now',
-  revoked: 'it was taken away',
+  revoked: 'its entry was removed',
   unreachable: 'it could not be renewed in time',
-  stalled: 'this process stood still for longer than the lease lasts',
+  stalled: 'this process did not run for longer than the lease lasts',
 };
 
 /** The reason with which the signal of a hold aborts when the hold was lost. */

@@ -1,6 +1,6 @@
 import { TenureError } from './tenure-error.ts';
 
-/** A resource was to be given to a member, and there is none that takes any. */
+/** No member of the group can own a resource, because none has a weight. */
 export class NoMembersError extends TenureError {
   static override readonly kind = 'NoMembersError';
   readonly group: string;

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import { describe, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { BackendError } from './backend-error.ts';
 import { LeaseLostError } from './lease-lost-error.ts';
 import { TenureError } from './tenure-error.ts';
@@ -7,25 +6,29 @@ import { TenureError } from './tenure-error.ts';
 describe('errors', () => {
   test('are instances of their classes and of no other', () => {
     const lost = new LeaseLostError('job', 'stolen');
-    assert.ok(lost instanceof LeaseLostError && lost instanceof TenureError && lost instanceof Error);
-    assert.ok(!(lost instanceof BackendError));
-    assert.ok(!(new Error('lost') instanceof TenureError) && !((undefined as unknown) instanceof TenureError));
-    assert.deepEqual([lost.name, lost.code, lost.reason], ['LeaseLostError', 'lost', 'stolen']);
+    expect(lost).toBeInstanceOf(LeaseLostError);
+    expect(lost).toBeInstanceOf(TenureError);
+    expect(lost).toBeInstanceOf(Error);
+    expect(lost).not.toBeInstanceOf(BackendError);
+    expect(new Error('lost')).not.toBeInstanceOf(TenureError);
+    expect(undefined as unknown).not.toBeInstanceOf(TenureError);
+    expect([lost.name, lost.code, lost.reason]).toEqual(['LeaseLostError', 'lost', 'stolen']);
   });
 
   test('of a second installed copy are recognised', async () => {
     vi.resetModules();
     const copy = await import('./lease-lost-error.ts');
-    assert.notEqual(copy.LeaseLostError, LeaseLostError);
+    expect(copy.LeaseLostError).not.toBe(LeaseLostError);
     const foreign: unknown = new copy.LeaseLostError('job', 'expired');
-    assert.ok(foreign instanceof LeaseLostError && foreign instanceof TenureError);
-    assert.ok(!(foreign instanceof BackendError));
+    expect(foreign).toBeInstanceOf(LeaseLostError);
+    expect(foreign).toBeInstanceOf(TenureError);
+    expect(foreign).not.toBeInstanceOf(BackendError);
   });
 
-  test('of a class that a user derives mean that class', () => {
+  test('of a derived class are instances of that class', () => {
     class OwnError extends LeaseLostError {}
-    assert.ok(new OwnError('job', 'expired') instanceof OwnError);
-    assert.ok(new OwnError('job', 'expired') instanceof LeaseLostError);
-    assert.ok(!(new LeaseLostError('job', 'expired') instanceof OwnError));
+    expect(new OwnError('job', 'expired')).toBeInstanceOf(OwnError);
+    expect(new OwnError('job', 'expired')).toBeInstanceOf(LeaseLostError);
+    expect(new LeaseLostError('job', 'expired')).not.toBeInstanceOf(OwnError);
   });
 });

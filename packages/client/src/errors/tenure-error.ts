@@ -1,4 +1,4 @@
-/** What went wrong, as a program decides by it. The set is closed; a message may change, a code does not. */
+/** The kind of error, for programs. The set is closed. A message may change, a code does not. */
 export type TenureErrorCode =
   | 'held-elsewhere'
   | 'timed-out'
@@ -11,11 +11,11 @@ export type TenureErrorCode =
 const brand = Symbol.for('tenure.error');
 
 /**
- * Everything that the library throws by itself is one of these; an abort rejects with the reason of its signal.
- * `instanceof` also recognises errors of a second installed copy of the library.
+ * The base class of all errors of the library. An abort rejects with the reason of its signal instead. `instanceof`
+ * also recognises errors of a second installed copy of the library.
  */
 export class TenureError extends Error {
-  /** What `instanceof` goes by; the names of classes do not survive a bundler. */
+  /** Used by `instanceof`, because bundlers change the names of classes. */
   static readonly kind: string = 'TenureError';
   override readonly name: string;
   readonly code: TenureErrorCode;
@@ -30,7 +30,7 @@ export class TenureError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // A class that a user derives without a kind of its own means its own instances only.
+    // A user's subclass without a `kind` matches only its own instances.
     if (!Object.hasOwn(this, 'kind')) return Function.prototype[Symbol.hasInstance].call(this, value);
     return value instanceof Error && ((value as Branded)[brand]?.includes(this.kind) ?? false);
   }

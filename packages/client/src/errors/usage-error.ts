@@ -1,6 +1,6 @@
 import { TenureError } from './tenure-error.ts';
 
-/** An argument that can't be right, such as an empty name. Thrown before anything is done. */
+/** An invalid argument, such as an empty name. Thrown before anything is sent. */
 export class UsageError extends TenureError {
   static override readonly kind = 'UsageError';
 

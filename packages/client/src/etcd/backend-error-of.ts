@@ -14,9 +14,9 @@ const codes: Readonly<Record<EtcdErrorCode, BackendErrorCode>> = {
   closed: 'closed',
 };
 
-/** What etcd's refusals ask for. */
+/** What to do about errors of etcd. */
 const advice: ReadonlyMap<string, string> = new Map([
-  ['etcdserver: user name is empty', 'etcd asks for a user and a password: give both'],
+  ['etcdserver: user name is empty', 'etcd requires a user and a password: give both'],
   ['etcdserver: permission denied', 'grant the user readwrite on the prefix of the leases'],
   ['etcdserver: authentication failed, invalid user ID or password', 'give the right user and password'],
   ['etcdserver: mvcc: database space exceeded', 'compact and defragment etcd, then disarm its alarm'],

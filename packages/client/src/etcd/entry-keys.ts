@@ -1,8 +1,8 @@
 import type { EntryKey } from '../backend/lease-backend.ts';
 
 /**
- * Where the entries of a name are: `tenure/lease/nightly/ID`. The name is escaped behind its first slash, so that the
- * keys of one name are never among those of another.
+ * The keys of entries: `tenure/lease/nightly/ID`. The name is escaped after its first slash, so that no key of one name
+ * has the prefix of another.
  */
 export class EntryKeys {
   readonly #prefix: string;
@@ -11,8 +11,8 @@ export class EntryKeys {
     this.#prefix = prefix;
   }
 
-  /** All entries of a name begin with this. */
-  line(name: string): string {
+  /** The prefix of all entries of a name. */
+  queuePrefix(name: string): string {
     const slashAt = name.indexOf('/');
     const path =
       slashAt < 0 ? `%2F${escaped(name)}` : `${escaped(name.slice(0, slashAt))}/${escaped(name.slice(slashAt + 1))}`;
@@ -20,7 +20,7 @@ export class EntryKeys {
   }
 
   entry({ name, id }: Pick<EntryKey, 'name' | 'id'>): string {
-    return this.line(name) + id;
+    return this.queuePrefix(name) + id;
   }
 }
 

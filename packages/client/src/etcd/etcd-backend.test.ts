@@ -1,11 +1,10 @@
-import assert from 'node:assert/strict';
-import { afterEach, describe, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { EtcdClient } from './client/etcd-client.ts';
 import type { WatchBatch } from './client/watcher.ts';
 import { EtcdError } from './connection/etcd-error.ts';
 import { etcdBackend } from './etcd-backend.ts';
 
-/** As one whose user was taken away. */
+/** Like the watch of a user that was removed. */
 class DeniedClient extends EtcdClient {
   watches = 0;
 
@@ -15,10 +14,10 @@ class DeniedClient extends EtcdClient {
   }
 }
 
-describe('a line of etcd that is watched', () => {
+describe('a watched queue in etcd', () => {
   afterEach(() => void vi.useRealTimers());
 
-  test('is watched anew for as long as that is refused, without a word on the console', async () => {
+  test('is watched again as long as the watch is refused, without output on the console', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const warnings: string[] = [];
     const warned = (warning: Error): unknown => warnings.push(warning.message);
@@ -28,13 +27,13 @@ describe('a line of etcd that is watched', () => {
     let hints = 0;
     const watch = backend.watch('job', () => hints++);
     for (let second = 0; second < 20; second++) await vi.advanceTimersByTimeAsync(1_000);
-    assert.ok(client.watches >= 20);
-    assert.equal(hints, client.watches);
-    assert.deepEqual(warnings, []);
+    expect(client.watches).toBeGreaterThanOrEqual(20);
+    expect(hints).toBe(client.watches);
+    expect(warnings).toEqual([]);
     watch.close();
     const before = client.watches;
     await vi.advanceTimersByTimeAsync(10_000);
-    assert.equal(client.watches, before);
+    expect(client.watches).toBe(before);
     process.off('warning', warned);
     await backend.close();
     client.close();

@@ -1,4 +1,4 @@
-import { standing } from '../backend/standing.ts';
+import { queuePosition } from '../backend/queue-position.ts';
 import type {
   BackendLimits,
   Claim,
@@ -7,10 +7,12 @@ import type {
   Entry,
   EntryKey,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
+import type { Random } from '../random/random.ts';
+import { systemRandom } from '../random/system-random.ts';
 import type { Signal } from '../time/signal.ts';
 import { sleep } from '../time/sleep.ts';
 import type { Clock } from '../time/clock.ts';
@@ -30,34 +32,35 @@ import { encodeEntry, entryOf } from './entry-value.ts';
 import { IdleLeases } from './idle-leases.ts';
 
 export interface EtcdBackendOptions {
-  /** A client of the caller's, which stays open; or what it takes to make one, which is closed with the backend. */
+  /** An existing client, which stays open, or the options of a new one, which is closed with the backend. */
   readonly client: EtcdClient | EtcdOptions;
-  /** What all keys begin with; `tenure/` by default. */
+  /** The prefix of all keys; `tenure/` by default. */
   readonly prefix?: string;
 }
 
-/** etcd takes 128 operations in a transaction unless it is told otherwise. */
-const keysPerLook = 100;
-/** Each fails only because somebody else's write came between. */
+/** Below etcd's default limit of 128 operations in a transaction. */
+const keysPerRead = 100;
+/** An attempt fails only because of a concurrent write. */
 const maxAttempts = 20;
 
 /**
- * Leases in etcd, or in Tenure's server. An entry is a key with a lease of its own; its ticket is the revision that
- * created the key, so the server can check it in any transaction.
+ * Leases in etcd, or in Tenure's server. An entry is a key with a lease of its own. Its sequence number is the revision
+ * that created the key, so the server can check it in any transaction.
  */
 export function etcdBackend(options: EtcdBackendOptions): EtcdLeaseBackend {
-  return new EtcdBackend(options, systemClock);
+  return new EtcdBackend(options, systemClock, systemRandom);
 }
 
 export interface EtcdLeaseBackend extends LeaseBackend {
   /**
-   * A condition for a transaction of yours in the same etcd, which is true as long as the entry of the hold is there:
-   * `kv.txn().if(backend.guard(hold)).do(…)`. Whoever was paused beyond its TTL writes nothing with it.
+   * A condition for a transaction in the same etcd, which is true as long as the entry of the hold exists:
+   * `kv.txn().if(backend.guard(hold)).do(…)`. A process that was paused beyond its TTL writes nothing with it.
    */
   guard(hold: { readonly entry: EntryKey }): Compare;
 }
 
-class EtcdBackend implements EtcdLeaseBackend {
+/** Its parts come as arguments, so that a simulation can run it. Programs call `etcdBackend`. */
+export class EtcdBackend implements EtcdLeaseBackend {
   readonly kind = 'etcd';
   readonly limits: BackendLimits = {
     minTtlMs: 1,
@@ -65,20 +68,22 @@ class EtcdBackend implements EtcdLeaseBackend {
     maxNameBytes: 512,
     maxDataBytes: 64 * 1024,
   };
-  /** A watch tells; this is for the one whose server is cut off and does not know it. */
+  /** Changes come by watch. Polling is for a client whose server is partitioned and has not noticed. */
   readonly pollIntervalMs = 15_000;
   readonly #clock: Clock;
+  readonly #random: Random;
   readonly #client: EtcdClient;
   readonly #ownsClient: boolean;
   readonly #keys: EntryKeys;
-  /** The leases of the entries made here, by entry id. Of others it is read from the key. */
+  /** The leases of entries made by this backend, by entry id. For other entries it is read from the key. */
   readonly #leases = new Map<string, { readonly lease: bigint; readonly ttlMs: number }>();
   readonly #idle: IdleLeases;
   readonly #watches = new Set<AbortController>();
   #isClosed = false;
 
-  constructor({ client, prefix }: EtcdBackendOptions, clock: Clock) {
+  constructor({ client, prefix }: EtcdBackendOptions, clock: Clock, random: Random) {
     this.#clock = clock;
+    this.#random = random;
     this.#ownsClient = !(client instanceof EtcdClient);
     this.#client = client instanceof EtcdClient ? client : new EtcdClient(client, clock);
     this.#idle = new IdleLeases(this.#client.lease, clock);
@@ -88,17 +93,17 @@ class EtcdBackend implements EtcdLeaseBackend {
   enter(claim: Claim, { onlyIfHolds, signal }: EnterOptions): Promise<Entered> {
     return this.#calling(signal, async () => {
       const idle = await this.#idleLease(claim.ttlMs, signal);
-      // Its id is chosen here, so that it can be given back when the answer is lost.
-      const lease = idle ?? randomLeaseId();
+      // The client chooses the id, so that it can revoke the lease if the answer is lost.
+      const lease = idle ?? this.#newLeaseId();
       try {
         if (idle === undefined) await this.#client.lease.grant({ ttlMs: claim.ttlMs, id: lease, signal });
         const entered = await (onlyIfHolds
           ? this.#enterIfHolds(claim, lease, signal)
           : this.#attempt(claim, lease, [], signal));
-        if (entered.ticket === undefined) this.#idle.keep(lease, claim.ttlMs);
+        if (entered.sequence === undefined) this.#idle.keep(lease, claim.ttlMs);
         return entered;
       } catch (error) {
-        // What is found wrong in the answer is found when the entry stands, which nobody would take back later.
+        // The answer was invalid but the entry exists, and no caller would remove it later.
         if (error instanceof BackendError && error.backendCode === 'misconfigured') {
           this.#leases.delete(claim.id);
           await this.#client.lease.revoke(lease, signal);
@@ -112,20 +117,20 @@ class EtcdBackend implements EtcdLeaseBackend {
 
   list(name: string, signal: Signal): Promise<readonly Entry[]> {
     return this.#calling(signal, async () => {
-      const line = this.#keys.line(name);
-      return this.#entries(name, await this.#client.kv.get({ prefix: line }, { ...byCreation, signal }));
+      const queue = this.#keys.queuePrefix(name);
+      return this.#entries(name, await this.#client.kv.get({ prefix: queue }, { ...byCreation, signal }));
     });
   }
 
   renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
     return this.#calling(signal, async () => {
       const leases = await Promise.all(renewals.map((renewal) => this.#keepAlive(renewal, signal)));
-      // Only the key tells whether the entry is there, and that it hangs on the lease that was renewed.
-      const kvs = await this.#look(renewals, signal);
+      // Only the key shows whether the entry exists, and whether it is attached to the renewed lease.
+      const kvs = await this.#readKeys(renewals, signal);
       return Promise.all(
         renewals.map(async (renewal, at) => {
           const kv = kvs[at];
-          if (kv?.createRevision !== renewal.ticket) {
+          if (kv?.createRevision !== renewal.sequence) {
             this.#leases.delete(renewal.id);
             return false;
           }
@@ -145,7 +150,7 @@ class EtcdBackend implements EtcdLeaseBackend {
     });
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
+  watch(name: string, onChange: () => void): QueueWatch {
     const stop = new AbortController();
     this.#watches.add(stop);
     void this.#follow(name, onChange, stop);
@@ -158,7 +163,7 @@ class EtcdBackend implements EtcdLeaseBackend {
   }
 
   guard({ entry }: { readonly entry: EntryKey }): Compare {
-    return compare.createRevision(this.#keys.entry(entry), '=', entry.ticket);
+    return compare.createRevision(this.#keys.entry(entry), '=', entry.sequence);
   }
 
   async close(): Promise<void> {
@@ -170,7 +175,7 @@ class EtcdBackend implements EtcdLeaseBackend {
   }
 
   #tooBusy(name: string): BackendError {
-    return new BackendError(this.kind, 'unavailable', `the line of ${name} changes faster than it can be written`);
+    return new BackendError(this.kind, 'unavailable', `the queue of ${name} changes faster than it can be written`);
   }
 
   async #calling<Value>(signal: Signal, work: () => Promise<Value>): Promise<Value> {
@@ -184,14 +189,14 @@ class EtcdBackend implements EtcdLeaseBackend {
     }
   }
 
-  /** What stands before an entry only gets less, so it still holds if nobody has come since the line was read. */
+  /** The entries ahead only become fewer, so it still holds if no entry was added since the read. */
   async #enterIfHolds(claim: Claim, lease: bigint, signal: Signal): Promise<Entered> {
-    const line = { prefix: this.#keys.line(claim.name) };
-    let condition = compare.isAbsent(line);
+    const queue = { prefix: this.#keys.queuePrefix(claim.name) };
+    let condition = compare.isAbsent(queue);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const entered = await this.#attempt(claim, lease, [condition], signal);
-      if (entered.ticket !== undefined || !wouldHold(entered.entries, claim)) return entered;
-      condition = compare.createRevision(line, '<', entered.revision + 1n);
+      if (entered.sequence !== undefined || !wouldHold(entered.entries, claim)) return entered;
+      condition = compare.createRevision(queue, '<', entered.revision + 1n);
     }
     throw this.#tooBusy(claim.name);
   }
@@ -202,7 +207,7 @@ class EtcdBackend implements EtcdLeaseBackend {
     conditions: readonly Compare[],
     signal: Signal,
   ): Promise<Entered & { readonly revision: bigint }> {
-    const list = operation.get({ prefix: this.#keys.line(claim.name) }, byCreation);
+    const list = operation.get({ prefix: this.#keys.queuePrefix(claim.name) }, byCreation);
     const { succeeded, revision, results } = await this.#client.kv
       .txn()
       .if(...conditions)
@@ -210,33 +215,33 @@ class EtcdBackend implements EtcdLeaseBackend {
       .else(list)
       .commit({ signal });
     const entries = this.#entries(claim.name, listIn(results));
-    if (!succeeded) return { ticket: undefined, entries, revision };
+    if (!succeeded) return { sequence: undefined, entries, revision };
     this.#leases.set(claim.id, { lease, ttlMs: claim.ttlMs });
-    return { ticket: revision, entries, revision };
+    return { sequence: revision, entries, revision };
   }
 
   #entries(name: string, { kvs }: GetResult): readonly Entry[] {
-    const line = this.#keys.line(name);
-    return kvs.map((kv) => entryOf(name, line, kv));
+    const queue = this.#keys.queuePrefix(name);
+    return kvs.map((kv) => entryOf(name, queue, kv));
   }
 
   async #leave(entry: EntryKey, signal: Signal): Promise<boolean> {
     const key = this.#keys.entry(entry);
     const { succeeded } = await this.#client.kv
       .txn()
-      .if(isEntry(key, entry.ticket))
+      .if(isEntry(key, entry.sequence))
       .do(operation.delete(key))
       .commit({ signal });
     const known = this.#leases.get(entry.id);
-    // Found or not, there is no entry of this id any more.
+    // Whether it was found or not, the entry of this id is gone.
     this.#leases.delete(entry.id);
     if (succeeded && known !== undefined) this.#idle.keep(known.lease, known.ttlMs);
     return succeeded;
   }
 
-  async #look(entries: readonly EntryKey[], signal: Signal): Promise<readonly (KeyValue | undefined)[]> {
+  async #readKeys(entries: readonly EntryKey[], signal: Signal): Promise<readonly (KeyValue | undefined)[]> {
     const slices: EntryKey[][] = [];
-    for (let at = 0; at < entries.length; at += keysPerLook) slices.push(entries.slice(at, at + keysPerLook));
+    for (let at = 0; at < entries.length; at += keysPerRead) slices.push(entries.slice(at, at + keysPerRead));
     const answers = slices.map(async (slice) => {
       const gets = slice.map((entry) => operation.get(this.#keys.entry(entry), { keysOnly: true }));
       const { results } = await this.#client.kv
@@ -248,27 +253,27 @@ class EtcdBackend implements EtcdLeaseBackend {
     return (await Promise.all(answers)).flat();
   }
 
-  /** The lease that was renewed; undefined if it has another TTL, is not known here, or is gone. */
+  /** The lease that was renewed; undefined if it has another TTL, is unknown here, or is gone. */
   async #keepAlive(renewal: Renewal, signal: Signal): Promise<bigint | undefined> {
     const known = this.#leases.get(renewal.id);
     if (known === undefined || known.ttlMs !== renewal.ttlMs) return undefined;
     return (await this.#client.lease.keepAlive(known.lease, signal)) > 0 ? known.lease : undefined;
   }
 
-  /** etcd's leases keep the TTL of their grant, so that another TTL is another lease. Whether the entry was there. */
+  /** A new TTL needs a new lease, because etcd's leases keep the TTL of their grant. Whether the entry was there. */
   async #moveToNewLease(renewal: Renewal, signal: Signal): Promise<boolean> {
-    const lease = randomLeaseId();
+    const lease = this.#newLeaseId();
     await this.#client.lease.grant({ ttlMs: renewal.ttlMs, id: lease, signal });
-    // Who leaves meanwhile must not keep the old one for others, since it is revoked below.
+    // A concurrent `leave` must not put the old lease among the idle ones, because it is revoked below.
     this.#leases.delete(renewal.id);
     const before = await this.#rewrite(renewal, { ttlMs: renewal.ttlMs }, { lease }, signal);
     if (before !== undefined) this.#leases.set(renewal.id, { lease, ttlMs: renewal.ttlMs });
-    // The key has left its old one, whose end takes nothing with it.
+    // The key is no longer attached to its old lease, so revoking that deletes no key.
     this.#idle.revoke(before?.lease ?? lease);
     return before !== undefined;
   }
 
-  /** Changes an entry's value where it stands: the key as it was before, or undefined if the entry is not there. */
+  /** Changes an entry's value in place. Returns the key as it was before, or undefined if the entry does not exist. */
   async #rewrite(
     entry: EntryKey,
     change: Partial<Pick<Entry, 'ttlMs' | 'data'>>,
@@ -278,8 +283,8 @@ class EtcdBackend implements EtcdLeaseBackend {
     const key = this.#keys.entry(entry);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const kv = await this.#client.kv.getOne(key, { signal });
-      if (kv?.createRevision !== entry.ticket) return undefined;
-      const value = encodeEntry({ ...entryOf(entry.name, this.#keys.line(entry.name), kv), ...change });
+      if (kv?.createRevision !== entry.sequence) return undefined;
+      const value = encodeEntry({ ...entryOf(entry.name, this.#keys.queuePrefix(entry.name), kv), ...change });
       const { succeeded } = await this.#client.kv
         .txn()
         .if(compare.modRevision(key, '=', kv.modRevision))
@@ -290,19 +295,24 @@ class EtcdBackend implements EtcdLeaseBackend {
     throw this.#tooBusy(entry.name);
   }
 
+  /** 63 bits, since etcd's ids are signed; 0 would let the server choose. */
+  #newLeaseId(): bigint {
+    return BigInt.asUintN(63, this.#random.uint64()) | 1n;
+  }
+
   #forget(id: string, lease: bigint): void {
     this.#leases.delete(id);
     this.#idle.revoke(lease);
   }
 
-  /** One that has just been renewed, so that it lives as long as one that is granted now. */
+  /** An idle lease, renewed now, so that it lives as long as a new one. */
   async #idleLease(ttlMs: number, signal: Signal): Promise<bigint | undefined> {
     const lease = this.#idle.take(ttlMs);
     if (lease === undefined) return undefined;
     try {
       return (await this.#client.lease.keepAlive(lease, signal)) > 0 ? lease : undefined;
     } catch {
-      // A stream that broke says nothing of the server: a grant is tried instead, and says it.
+      // A broken stream says nothing about the server. The grant that follows shows whether the server is reachable.
       signal.throwIfAborted();
       return undefined;
     }
@@ -311,13 +321,13 @@ class EtcdBackend implements EtcdLeaseBackend {
   async #follow(name: string, onChange: () => void, stop: AbortController): Promise<void> {
     while (!stop.signal.aborted) {
       try {
-        const range = { prefix: this.#keys.line(name) };
+        const range = { prefix: this.#keys.queuePrefix(name) };
         for await (const _ of this.#client.watch(range, { signal: stop.signal, unref: true })) {
           if (!stop.signal.aborted) onChange();
         }
         return;
       } catch (error) {
-        // A hint more does no harm, and whoever lists then learns what is wrong.
+        // An extra hint is harmless, and the read that follows reports the error.
         onChange();
         if (backendErrorOf(error).backendCode === 'closed') return;
         await sleep(this.#clock, watchPauseMs, stop.signal);
@@ -329,22 +339,17 @@ class EtcdBackend implements EtcdLeaseBackend {
 const byCreation = { sortBy: 'createRevision', order: 'ascending' } as const;
 const watchPauseMs = 1000;
 
-function isEntry(key: string, ticket: bigint): Compare {
-  return ticket === 0n ? compare.exists(key) : compare.createRevision(key, '=', ticket);
+function isEntry(key: string, sequence: bigint): Compare {
+  return sequence === 0n ? compare.exists(key) : compare.createRevision(key, '=', sequence);
 }
 
 function wouldHold(entries: readonly Entry[], claim: Claim): boolean {
-  const last = entries.reduce((highest, { ticket }) => (ticket > highest ? ticket : highest), 0n);
-  return standing(entries, { ...claim, ticket: last + 1n }).holds;
+  const last = entries.reduce((highest, { sequence }) => (sequence > highest ? sequence : highest), 0n);
+  return queuePosition(entries, { ...claim, sequence: last + 1n }).holds;
 }
 
 function listIn(results: readonly OperationResult[]): GetResult {
   const list = results.find((result) => result.kind === 'get');
   if (list === undefined) throw new Error('a transaction was answered without the list that it asked for');
   return list;
-}
-
-/** 63 bits, since etcd's ids are signed; 0 would let the server choose. */
-function randomLeaseId(): bigint {
-  return BigInt.asUintN(63, crypto.getRandomValues(new BigUint64Array(1))[0]!) | 1n;
 }

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../time/clock.ts';
 import type { LeaseClient } from './client/lease-client.ts';
 
-/** Of all times to live together; what comes on top is revoked. */
+/** Over all TTLs together; further leases are revoked. */
 const idleLeasesMax = 64;
-/** Not renewed meanwhile, and revoked then, so that nothing is left behind in the server. */
+/** An idle lease is not renewed, and revoked after this time, so that none stays in the server. */
 const idleMs = 10_000;
 
 interface IdleLease {
@@ -13,9 +13,9 @@ interface IdleLease {
 }
 
 /**
- * Leases that no key hangs on any more, for the next entries with the same time to live. A grant and a revocation each
- * go through the server's log and to its disk, as the entry itself does, and a renewal does not: so whoever acquires
- * again and again, or tries to, is done in half the time.
+ * Leases without an attached key, for the next entries with the same TTL. A grant and a revocation each go through the
+ * server's log and to its disk, as the entry itself does, but a renewal does not. So repeated acquisitions take half
+ * the time.
  */
 export class IdleLeases {
   readonly #client: LeaseClient;
@@ -28,9 +28,9 @@ export class IdleLeases {
     this.#clock = clock;
   }
 
-  /** A lease that nobody else gets. It may have ended meanwhile: renew it before its use. */
+  /** Removes and returns a lease. It may have expired: renew it before its use. */
   take(ttlMs: number): bigint | undefined {
-    // The one that was used last has the best chance to live.
+    // The most recently used one is the least likely to have expired.
     const at = this.#idle.findLastIndex((idle) => idle.ttlMs === ttlMs);
     if (at === -1) return undefined;
     const [taken] = this.#idle.splice(at, 1);
@@ -38,7 +38,7 @@ export class IdleLeases {
     return taken?.lease;
   }
 
-  /** Only for one of which it is known that no key hangs on it, nor will by a request that is still under way. */
+  /** Only for a lease that certainly has no attached key, and will get none from a request in flight. */
   keep(lease: bigint, ttlMs: number): void {
     if (this.#isClosed) return;
     if (this.#idle.length >= idleLeasesMax) return this.revoke(lease);
@@ -46,12 +46,12 @@ export class IdleLeases {
     this.#idle.push({ lease, ttlMs, timer });
   }
 
-  /** Nobody waits for it: if it fails, the lease ends with its TTL. */
+  /** Not awaited: if it fails, the lease expires with its TTL. */
   revoke(lease: bigint): void {
     if (!this.#isClosed) this.#client.revoke(lease).catch(() => undefined);
   }
 
-  /** What is idle ends soon, if the client stays open for so long, and by its TTL otherwise. */
+  /** Revokes the idle leases if the client stays open long enough. Otherwise they expire by their TTL. */
   close(): void {
     for (const { lease, timer } of this.#idle.splice(0)) {
       timer.cancel();

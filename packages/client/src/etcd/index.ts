@@ -13,6 +13,7 @@ export type { Compare, Operator } from './client/compare.ts';
 export { operation } from './client/operation.ts';
 export type { Operation } from './client/operation.ts';
 export type { WatchBatch, WatchEvent, WatchOptions } from './client/watcher.ts';
+export type { OpenChannel, RpcChannel, RpcStream } from './connection/etcd-channel.ts';
 export { EtcdConnection } from './connection/etcd-connection.ts';
 export { isStaleToken } from './connection/etcd-error-of.ts';
 export type { EtcdStream, ReadOptions, StreamOptions } from './connection/etcd-connection.ts';

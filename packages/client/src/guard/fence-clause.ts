@@ -9,8 +9,8 @@ export interface FenceClause {
 }
 
 /**
- * The check of the fencing token for a row that has a column for it (`fence bigint NOT NULL DEFAULT 0`): a write with a
- * token that is older than the last one changes nothing. Same in every SQL; the token stands in it as a number.
+ * The check of the fencing token for a row that has a column for it (`fence bigint NOT NULL DEFAULT 0`). A write with
+ * an older token than the last one changes no row. The same text works in every SQL dialect; the token is inlined.
  *
  * ```ts
  * const fence = fenceClause(hold);
@@ -18,8 +18,8 @@ export interface FenceClause {
  * requireGuarded(rowCount, hold);
  * ```
  *
- * A write that depends on what was read before needs the clause in the read too, as an UPDATE of the token alone that
- * returns the row. Otherwise an older holder may still write between the two.
+ * If the write depends on an earlier read, the read needs the clause too, as an UPDATE of only the token that returns
+ * the row. Otherwise an older holder may still write between the two.
  */
 export function fenceClause(hold: Pick<Hold, 'fencingToken'>, options: { readonly column?: string } = {}): FenceClause {
   const column = sqlIdentifier(options.column ?? 'fence');

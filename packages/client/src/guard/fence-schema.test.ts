@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { mysqlFences, mysqlFencesRepair, postgresFences, sqliteFences } from './fence-schema.ts';
 
 const table = 'tenure_fences';
@@ -9,9 +8,9 @@ test.each([
   ['postgres', [postgresFences(table)]],
   ['mysql', [mysqlFences(table), ...mysqlFencesRepair(table)]],
   ['sqlite', [sqliteFences(table)]],
-])('the file of SQL for %s has the same statements', (dialect, statements) => {
+])('the SQL file for %s has the same statements', (dialect, statements) => {
   const text = readFileSync(new URL(`../../sql/${dialect}/0002-fences.sql`, import.meta.url), 'utf8');
   const [head = '', ...rest] = text.split(/^(?=CREATE|ALTER|DO)/m);
-  assert.match(head, /^(-- .*\n)+$/);
-  assert.equal(rest.join(''), statements.map((statement) => `${statement};\n`).join('\n'));
+  expect(head).toMatch(/^(-- .*\n)+$/);
+  expect(rest.join('')).toBe(statements.map((statement) => `${statement};\n`).join('\n'));
 });

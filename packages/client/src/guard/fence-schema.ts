@@ -1,15 +1,15 @@
 export type SqlDialect = 'postgres' | 'mysql' | 'sqlite';
 
 export const defaultFencesTable = 'tenure_fences';
-/** As long as the longest name that a backend knows. */
+/** The longest name of any backend. */
 export const maxResourceBytes = 512;
 
-/** Many who migrate at once take turns: IF NOT EXISTS alone fails when two find nothing. */
+/** Serializes concurrent migrations: IF NOT EXISTS alone fails when two of them find no table. */
 const migrationLock = '7523014692817723002';
 
 /**
- * One statement, which does nothing when the table is there and right, so that the rights to create and to alter are
- * needed once only. Before, the column was one of 255 characters, and compared as the database compares by default.
+ * One statement that does nothing when the table is current, so the rights to create and alter are needed only once. An
+ * earlier version had a column of 255 characters with the database's default collation.
  */
 export function postgresFences(table: string): string {
   return `DO $fences$ BEGIN
@@ -27,12 +27,12 @@ export function postgresFences(table: string): string {
 END $fences$`;
 }
 
-/** SQLite keeps texts of any length whatever its column is called, and compares their bytes. */
+/** SQLite stores text of any length in any column type, and compares bytes. */
 export function sqliteFences(table: string): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (resource TEXT NOT NULL PRIMARY KEY, token INTEGER NOT NULL)`;
 }
 
-/** Names are kept as their bytes in UTF-8: MySQL's collations take letters and names for equal that are not. */
+/** Names are stored as UTF-8 bytes, because MySQL's collations treat some different names as equal. */
 export function mysqlFences(table: string): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (
   resource VARBINARY(${maxResourceBytes}) NOT NULL PRIMARY KEY,
@@ -41,8 +41,8 @@ export function mysqlFences(table: string): string {
 }
 
 /**
- * For a table whose names are text: first in UTF-8, in a collation that lets all be told apart that could be before,
- * then as bytes. On a table that is right each of them does nothing, so many may do this at once.
+ * Converts a table whose names are text: first to UTF-8 with a binary collation, so that no two names become equal,
+ * then to bytes. Both statements do nothing on a current table, so concurrent repairs are safe.
  */
 export function mysqlFencesRepair(table: string): readonly string[] {
   return [

@@ -11,23 +11,24 @@ export interface SqlStatement {
 }
 
 export interface FenceStatements {
-  /** Makes the row of the resource unless it is there. Run it before the transaction, or first in it. */
+  /** Inserts the row of the resource unless it exists. Run it before the transaction, or first in it. */
   readonly ensure: SqlStatement;
   /**
-   * Run it in the transaction of the write, before the write: it must affect one row. None means that a newer token was
-   * here; roll back then. The row stays locked until the transaction ends, so no other guarded write comes between.
+   * Run it in the transaction of the write, before the write. It must affect one row: none means that a newer token was
+   * used, so roll back. The row stays locked until the transaction ends, which keeps other guarded writes out.
    */
   readonly check: SqlStatement;
 }
 
 export interface FenceStatementsOptions extends FenceTableOptions {
-  /** What is guarded, if that is not just what the lease is named after: up to 512 bytes in UTF-8. */
+  /** The guarded resource, up to 512 bytes in UTF-8; by default the name of the lease. */
   readonly resource?: string;
 }
 
 /**
- * For writes to many rows, or to tables that can't have a column for the token: a table of tokens by resource, which
- * `migrateFences` makes. Resources are told apart by their bytes. Throws a UsageError for one that can't be kept.
+ * For writes to many rows, or to tables that can't have a column for the token: statements for a table of tokens by
+ * resource, which `migrateFences` creates. Resources are compared by their bytes. Throws a UsageError for an invalid
+ * one.
  */
 export function fenceStatements(
   hold: Pick<Hold, 'name' | 'fencingToken'>,
@@ -37,14 +38,14 @@ export function fenceStatements(
   const table = sqlIdentifier(options.table ?? defaultFencesTable);
   const resource = checked(options.resource ?? hold.name);
   const token = `${hold.fencingToken}`;
-  // To MySQL as digits, so that no character set of a connection or a table changes what is meant.
+  // Sent to MySQL as hex digits, so that no character set of a connection or table matters.
   const value = dialect === 'mysql' ? Buffer.from(resource, 'utf8').toString('hex') : resource;
   const place = { postgres: '$1', sqlite: '?', mysql: 'UNHEX(?)' }[dialect];
   const insert = `INTO ${table} (resource, token) VALUES (${place}, 0)`;
   const ensure = {
     postgres: `INSERT ${insert} ON CONFLICT (resource) DO NOTHING`,
     sqlite: `INSERT OR IGNORE ${insert}`,
-    // IGNORE would hide that a name was cut.
+    // IGNORE would hide that a name was truncated.
     mysql: `INSERT ${insert} ON DUPLICATE KEY UPDATE token = token`,
   }[dialect];
   return {

@@ -9,10 +9,10 @@ export interface FenceTableOptions {
 }
 
 /**
- * Makes the table of tokens of `fenceStatements`, or repairs one that an earlier version of this library made: names
- * that MySQL took for equal shared a row in it, and long ones had none. Does nothing when it is right, so that every
- * process may call it at its start. `query` runs one statement and gives what the driver does:
- * `(sql) => pool.query(sql)` of pg or mysql2, `(sql) => database.exec(sql)` of SQLite.
+ * Creates the table of tokens of `fenceStatements`, or repairs one of an earlier version of this library, in which
+ * names that MySQL treated as equal shared a row, and long names had none. Does nothing on a current table, so every
+ * process may call it at startup. `query` runs one statement and returns what the driver returns: `(sql) =>
+ * pool.query(sql)` of pg or mysql2, `(sql) => database.exec(sql)` of SQLite.
  */
 export async function migrateFences(query: (sql: string) => unknown, options: FenceTableOptions): Promise<void> {
   const table = sqlIdentifier(options.table ?? defaultFencesTable);
@@ -34,7 +34,7 @@ export async function migrateFences(query: (sql: string) => unknown, options: Fe
 async function migrateMysql(query: (sql: string) => unknown, table: string): Promise<void> {
   const parts = table.split('.');
   const schema = parts.length > 1 ? `'${parts.at(-2)}'` : 'DATABASE()';
-  // Asked first, since both statements below want rights that are needed once only.
+  // Checked first, because both statements below need rights that the process may no longer have.
   const rows = rowsOf(
     await query(`SELECT COUNT(*) AS found, COUNT(CASE WHEN data_type = 'varbinary' THEN 1 END) AS as_bytes
 FROM information_schema.columns
@@ -45,8 +45,8 @@ WHERE table_schema = ${schema} AND table_name = '${parts.at(-1)}' AND column_nam
   for (const statement of found > 0 ? mysqlFencesRepair(table) : [mysqlFences(table)]) await query(statement);
 }
 
-/** mysql2 gives the rows and then the columns; what wraps it often gives the rows alone. */
+/** mysql2 returns the rows and then the columns; wrappers often return only the rows. */
 function rowsOf(result: unknown): readonly Readonly<Record<string, unknown>>[] {
-  if (!Array.isArray(result)) throw new UsageError('query must give what mysql2 does: (sql) => pool.query(sql)');
+  if (!Array.isArray(result)) throw new UsageError('query must return what mysql2 returns: (sql) => pool.query(sql)');
   return (Array.isArray(result[0]) ? result[0] : result) as Record<string, unknown>[];
 }

@@ -3,18 +3,18 @@ import { onAbort } from '../time/on-abort.ts';
 import type { Signal } from '../time/signal.ts';
 import { sleep } from '../time/sleep.ts';
 
-/** How soon a change is seen: the function is asked, since it can't tell by itself. */
+/** The function is polled, so a change is noticed after this time at the latest. */
 const checkIntervalMs = 1_000;
 
 interface EligibilityOptions {
   readonly clock: Clock;
-  /** What it throws means no. */
+  /** A function that throws counts as false. */
   readonly eligible: () => boolean;
-  /** Ends the asking. */
+  /** Ends the polling. */
   readonly signal: Signal;
 }
 
-/** Resolves with true when the function says yes, with false when the time is up or the signal has aborted. */
+/** Resolves with true when the function returns true, with false when the time is up or the signal has aborted. */
 export async function untilEligible(options: EligibilityOptions & { readonly limitMs: number }): Promise<boolean> {
   const { clock, signal } = options;
   for (let leftMs = options.limitMs; !signal.aborted;) {
@@ -27,18 +27,18 @@ export async function untilEligible(options: EligibilityOptions & { readonly lim
   return false;
 }
 
-/** Its signal aborts when the function says no. `end` stops asking it. */
+/** The returned signal aborts when the function returns false. `end` stops the polling. */
 export function whileEligible(options: EligibilityOptions): EligibleWhile {
   const controller = new AbortController();
   const ended = new AbortController();
   const off = onAbort(options.signal, () => ended.abort());
-  const ask = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     while (!ended.signal.aborted && isEligible(options.eligible)) {
       await sleep(options.clock, checkIntervalMs, ended.signal);
     }
     if (!ended.signal.aborted) controller.abort(new Error('this process is not eligible at the moment'));
   };
-  void ask();
+  void poll();
   return {
     signal: controller.signal,
     end: () => {
@@ -53,7 +53,7 @@ interface EligibleWhile {
   end(): void;
 }
 
-/** Whether the function says yes, now. One that throws says no. */
+/** What the function returns now. One that throws counts as false. */
 export function isEligible(eligible: () => boolean): boolean {
   try {
     return eligible();

@@ -1,36 +1,36 @@
-/** What a hold gives up of its entry's life, so that it ends before anybody else can be granted. */
+/** The share of the TTL that a hold gives up, so that it ends before another entry can hold. */
 const marginShare = 0.1;
-/** With a short life the share would be less than clocks and timers are exact. */
+/** With a short TTL the share would be smaller than the precision of clocks and timers. */
 const marginMinMs = 20;
 const marginMaxShare = 0.5;
 
 /**
- * Until when this process may count on one entry of its own, in `ElapsedTime`. It is counted from when the enter or
- * the renewal that succeeded was *sent*: the backend saw it later than that, so the entry outlives the deadline by the
- * margin at least, however long the answer took.
+ * Until when this process may rely on one of its entries, in `ElapsedTime`. It counts from when the enter or renewal
+ * that succeeded was *sent*: the backend received it later, so the entry outlives the deadline by at least the margin,
+ * however long the answer took.
  */
 export class HoldDeadline {
   #atMs: number;
 
   constructor(sentAtMs: number, ttlMs: number) {
-    this.#atMs = sentAtMs + lifeMs(ttlMs);
+    this.#atMs = sentAtMs + usableMs(ttlMs);
   }
 
   get atMs(): number {
     return this.#atMs;
   }
 
-  /** At the deadline itself it has passed. */
+  /** True from the deadline on, inclusive. */
   hasPassed(nowMs: number): boolean {
     return nowMs >= this.#atMs;
   }
 
-  /** A renewal that was sent then has succeeded. One that was sent earlier than the last changes nothing. */
+  /** A renewal sent at that time has succeeded. One that was sent before the last one changes nothing. */
   extend(sentAtMs: number, ttlMs: number): void {
-    this.#atMs = Math.max(this.#atMs, sentAtMs + lifeMs(ttlMs));
+    this.#atMs = Math.max(this.#atMs, sentAtMs + usableMs(ttlMs));
   }
 }
 
-function lifeMs(ttlMs: number): number {
+function usableMs(ttlMs: number): number {
   return ttlMs - Math.max(ttlMs * marginShare, Math.min(marginMinMs, ttlMs * marginMaxShare));
 }

@@ -1,22 +1,22 @@
 import type { LeaseEvent, LeaseEventMessage } from '../diagnostics/lease-channel.ts';
-import { tellLeaseEvent } from '../diagnostics/lease-channel.ts';
+import { publishLeaseEvent } from '../diagnostics/lease-channel.ts';
 import type { LeaseLostError } from '../errors/lease-lost-error.ts';
 import type { Hold } from './hold.ts';
 import type { LeaseListener } from './lease-listener.ts';
 
-/** Whom to tell of what becomes of holds: listeners and diagnostics channels. Nothing here ever throws. */
+/** Reports the events of holds to listeners and diagnostics channels. Nothing here ever throws. */
 export class LeaseEvents {
   readonly #backend: string;
   readonly #listeners = new Set<LeaseListener>();
   readonly #parent: LeaseEvents | undefined;
 
-  /** What is told here is told to the listeners of `parent` as well. */
+  /** Events are passed on to the listeners of `parent` too. */
   constructor(backend: string, parent?: LeaseEvents) {
     this.#backend = backend;
     this.#parent = parent;
   }
 
-  /** The function takes the listener away again. A listener that is given twice is told twice. */
+  /** Returns a function that removes the listener. A listener that is added twice is called twice. */
   add(listener: LeaseListener): () => void {
     const own: LeaseListener = {
       afterAcquire: (hold) => listener.afterAcquire?.(hold),
@@ -32,7 +32,7 @@ export class LeaseEvents {
     this.#each(hold, (listener) => listener.afterAcquire?.(hold));
   }
 
-  /** For a listener that came later. */
+  /** For a listener that was added later. */
   repeatAcquired(hold: Hold, listener: LeaseListener): void {
     this.#call(hold, () => listener.afterAcquire?.(hold));
   }
@@ -57,7 +57,7 @@ export class LeaseEvents {
     this.#tell('release-failed', hold, { error });
   }
 
-  /** At once, for whoever must stop. */
+  /** Called at once, because the work must stop. */
   lost(hold: Hold, error: LeaseLostError): void {
     this.#each(hold, (listener) => listener.afterLoss?.(hold, error));
   }
@@ -68,12 +68,12 @@ export class LeaseEvents {
   }
 
   waiting(name: string, holder: string): void {
-    tellLeaseEvent('waiting', () => ({ name, holder, backend: this.#backend, fencingToken: undefined }));
+    publishLeaseEvent('waiting', () => ({ name, holder, backend: this.#backend, fencingToken: undefined }));
   }
 
   #tell(event: LeaseEvent, hold: Hold, more?: Pick<LeaseEventMessage, 'error'>): void {
     const { name, holder, fencingToken } = hold;
-    tellLeaseEvent(event, () => ({ name, holder, fencingToken, backend: this.#backend, ...more }));
+    publishLeaseEvent(event, () => ({ name, holder, fencingToken, backend: this.#backend, ...more }));
   }
 
   #each(hold: Hold, call: (listener: LeaseListener) => unknown): void {
@@ -85,7 +85,7 @@ export class LeaseEvents {
   #call(hold: Hold, call: () => unknown): void {
     const failed = (error: unknown): void => this.#tell('listener-failed', hold, { error });
     try {
-      // A listener may be an async function all the same, and nobody waits for it.
+      // A listener may be an async function despite its type. Its promise is not awaited.
       Promise.resolve(call()).catch(failed);
     } catch (error) {
       failed(error);

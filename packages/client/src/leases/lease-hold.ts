@@ -1,4 +1,4 @@
-import { standing } from '../backend/standing.ts';
+import { queuePosition } from '../backend/queue-position.ts';
 import type { EntryKey, LeaseBackend } from '../backend/lease-backend.ts';
 import { ClosedError } from '../errors/closed-error.ts';
 import { LeaseLostError } from '../errors/lease-lost-error.ts';
@@ -7,44 +7,44 @@ import type { Clock } from '../time/clock.ts';
 import type { ElapsedTime } from '../time/elapsed-time.ts';
 import type { ProcessRef } from '../time/process-ref.ts';
 import type { Signal } from '../time/signal.ts';
-import { attempt } from './attempt.ts';
-import type { Departures } from './departures.ts';
+import { withTimeLimit } from './time-limit.ts';
+import type { EntryRemovals } from './entry-removals.ts';
 import type { Hold, ReleaseOptions } from './hold.ts';
 import type { LeaseEvents } from './lease-events.ts';
-import type { LinePlace, PlaceObserver } from './line-place.ts';
-import type { LineSpot } from './line-seeker.ts';
+import type { OwnEntry, OwnEntryObserver } from './own-entry.ts';
+import type { QueueTarget } from './queue-target.ts';
 import type { Renewer } from './renewer.ts';
 
-/** A deadline that is noticed so late, or later, is proof that the process did not run. */
+/** A deadline noticed this late proves that the process did not run. */
 const stallMs = 250;
-/** How long to ask who took it away. */
-const inquestLimitMs = 250;
-const keepLimitMs = 5_000;
+/** The time limit of the read that tells `stolen` from `revoked`. */
+const lossCauseLimitMs = 250;
+const renewLimitMs = 5_000;
 
 export interface LeaseHoldOptions {
   readonly backend: LeaseBackend;
   readonly clock: Clock;
   readonly time: ElapsedTime;
   readonly renewer: Renewer;
-  readonly departures: Departures;
+  readonly removals: EntryRemovals;
   readonly events: LeaseEvents;
   readonly holder: string;
-  readonly spot: LineSpot;
-  readonly place: LinePlace;
+  readonly target: QueueTarget;
+  readonly ownEntry: OwnEntry;
   readonly isAutomatic: boolean;
   readonly holdAtLeastMs: number;
   readonly processRef: ProcessRef;
-  /** Resolves at once, or while the manager is being disposed of when all has been released. */
+  /** Resolves at once, or when all leases have been released if the manager is being disposed of. */
   readonly settled: () => Promise<void>;
   /** Called once, when it is neither held nor being released any more. */
   readonly onEnd: (hold: LeaseHold) => void;
 }
 
-/** `released` was given up by its holder: what becomes of the entry then is no loss. */
+/** After `released`, nothing that happens to the entry is a loss. */
 type HoldState = 'held' | 'lost' | 'released';
 
-/** The one implementation of a hold, of every kind of line. */
-export class LeaseHold implements Hold, PlaceObserver {
+/** The only implementation of a hold, for entries of every mode. */
+export class LeaseHold implements Hold, OwnEntryObserver {
   readonly name: string;
   readonly holder: string;
   readonly fencingToken: bigint;
@@ -52,7 +52,7 @@ export class LeaseHold implements Hold, PlaceObserver {
   readonly entry: EntryKey;
   readonly lost: Promise<LeaseLostError | undefined>;
   readonly #options: LeaseHoldOptions;
-  readonly #place: LinePlace;
+  readonly #ownEntry: OwnEntry;
   readonly #acquiredAtMs: number;
   readonly #controller = new AbortController();
   readonly #onEnded: (() => void)[] = [];
@@ -64,19 +64,19 @@ export class LeaseHold implements Hold, PlaceObserver {
   #releasing: Promise<boolean> | undefined;
 
   constructor(options: LeaseHoldOptions) {
-    const { place } = options;
+    const { ownEntry } = options;
     this.#options = options;
-    this.#place = place;
-    this.name = options.spot.name;
+    this.#ownEntry = ownEntry;
+    this.name = options.target.name;
     this.holder = options.holder;
-    this.fencingToken = place.entry.ticket;
-    this.ttlMs = place.ttlMs;
-    this.entry = place.entry;
+    this.fencingToken = ownEntry.key.sequence;
+    this.ttlMs = ownEntry.ttlMs;
+    this.entry = ownEntry.key;
     this.#acquiredAtMs = options.clock.now().monotonicMs;
     this.lost = new Promise((resolve) => (this.#resolveLost = resolve));
     this.#unref = options.processRef.take();
-    place.holdBy(this, options);
-    options.renewer.hold(place, place.enteredAtMs);
+    ownEntry.startHolding(this, options);
+    options.renewer.hold(ownEntry, ownEntry.enteredAtMs);
   }
 
   get signal(): Signal {
@@ -88,13 +88,13 @@ export class LeaseHold implements Hold, PlaceObserver {
     return this.#state === 'held';
   }
 
-  /** Why it was lost, if it was, as far as that is known by now. */
+  /** The loss, if there was one, with the cause known so far. */
   get loss(): LeaseLostError | undefined {
     this.deadlineDue();
     return this.#loss;
   }
 
-  /** The release that was asked for, if one was. */
+  /** The release, if `release` was called. */
   get releasing(): Promise<boolean> | undefined {
     return this.#releasing;
   }
@@ -106,8 +106,8 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   async renew(): Promise<void> {
     this.throwIfLost();
-    const outcome = await this.#options.renewer.renewNow(this.#place);
-    // Whoever asked waits anyway, and hears who has it now.
+    const outcome = await this.#options.renewer.renewNow(this.#ownEntry);
+    // The caller waits anyway, so it gets the cause of the loss.
     if (!this.isHeld()) await this.lost;
     this.throwIfLost();
     if (outcome.kind === 'failed') throw outcome.error;
@@ -116,9 +116,9 @@ export class LeaseHold implements Hold, PlaceObserver {
   release(options: ReleaseOptions = {}): Promise<boolean> {
     if (this.#releasing !== undefined) return this.#releasing;
     let settle: (result: Promise<boolean>) => void = () => {};
-    // It is there before a listener is called, which may call this again.
+    // Set before a listener is called, because the listener may call this again.
     this.#releasing = new Promise((resolve) => (settle = resolve));
-    // Who does not look at the answer is not told of a failure by a crash.
+    // A caller that ignores the answer gets no unhandled rejection.
     this.#releasing.catch(() => {});
     settle(this.#release(options));
     return this.#releasing;
@@ -126,38 +126,38 @@ export class LeaseHold implements Hold, PlaceObserver {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => {});
-    // What follows may be the end of the process, by an error that the signal of this hold has brought about.
+    // The error that follows may end the process, so all other leases must be released first.
     await this.#options.settled();
   }
 
-  /** The manager is being disposed of: whoever works under this hold must stop. */
+  /** The manager is being disposed of: work under this hold must stop. */
   close(): void {
     if (this.#state === 'held') this.#controller.abort(new ClosedError('the lease manager'));
   }
 
-  /** Ends it without a release, at once. Nothing is taken out of the line, since the work may still be going on. */
+  /** Ends it at once, without a release. The entry stays in the queue, since the work may still be running. */
   lose(reason: LossReason, options?: { readonly cause?: unknown }): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
     const loss = new LeaseLostError(this.name, reason, options);
     this.#loss = loss;
-    this.#options.renewer.remove(this.#place);
+    this.#options.renewer.remove(this.#ownEntry);
     this.#controller.abort(loss);
     this.#options.events.lost(this, loss);
-    if (reason === 'gone') void this.#findOut().then((found) => this.#explain(found));
+    if (reason === 'gone') void this.#readLossCause().then((found) => this.#explain(found));
     else this.#explain(loss);
     this.#end();
   }
 
-  /** Calls back once, when it has been lost or its release is over; at once if that is so. */
+  /** Calls back once, when it has been lost or its release is over; at once if that is already so. */
   onEnded(callback: () => void): void {
     if (this.#hasEnded) callback();
     else this.#onEnded.push(callback);
   }
 
   deadlineDue(): void {
-    if (this.#state !== 'held' || !this.#place.hasPassed()) return;
-    const { isAutomatic, wasTried, lastError, deadlineMs } = this.#place;
+    if (this.#state !== 'held' || !this.#ownEntry.hasPassed()) return;
+    const { isAutomatic, wasTried, lastError, deadlineMs } = this.#ownEntry;
     const isLate = this.#options.time.readMs() >= deadlineMs + stallMs;
     if (!isAutomatic) this.lose('expired');
     else if (isLate || !wasTried) this.lose('stalled');
@@ -177,42 +177,42 @@ export class LeaseHold implements Hold, PlaceObserver {
     this.lose('gone');
   }
 
-  /** The loss with its cause, for people: whoever works under the hold has been told to stop before. */
+  /** Reports the loss with its cause. The signal has aborted before. */
   #explain(loss: LeaseLostError): void {
     this.#loss = loss;
     this.#options.events.explained(this, loss);
     this.#resolveLost(loss);
   }
 
-  /** Who has it now. */
-  async #findOut(): Promise<LeaseLostError> {
-    const { backend, clock, spot, processRef } = this.#options;
+  /** Reads the queue to tell whether another entry holds now. */
+  async #readLossCause(): Promise<LeaseLostError> {
+    const { backend, clock, target, processRef } = this.#options;
     let reason: LossReason = 'gone';
     try {
-      const options = { clock, backend: backend.kind, limitMs: inquestLimitMs };
-      const line = await processRef.during(() => {
-        return attempt(options, (signal) => backend.list(this.entry.name, signal));
+      const options = { clock, backend: backend.kind, limitMs: lossCauseLimitMs };
+      const entries = await processRef.during(() => {
+        return withTimeLimit(options, (signal) => backend.list(this.entry.name, signal));
       });
-      const others = line.map((entry) => ({ ...entry, ticket: 0n }));
-      reason = standing(others, { ...spot, ticket: 1n }).holds ? 'revoked' : 'stolen';
+      const others = entries.map((entry) => ({ ...entry, sequence: 0n }));
+      reason = queuePosition(others, { ...target, sequence: 1n }).holds ? 'revoked' : 'stolen';
     } catch {
-      // Nobody knows, and that it is gone is true in any case.
+      // The cause stays unknown; `gone` is true in any case.
     }
     return new LeaseLostError(this.name, reason);
   }
 
   async #release(options: ReleaseOptions): Promise<boolean> {
-    const { events, departures } = this.#options;
+    const { events, removals } = this.#options;
     if (this.isHeld()) events.releasing(this);
     if (!this.isHeld()) {
-      // The work has ended now, so what may be left of the entry can go. Nobody waits for that.
-      if (!this.#place.isGone) departures.leaveLater(this.entry);
+      // The work has ended, so an entry that is still there can go. The caller does not wait for that.
+      if (!this.#ownEntry.isGone) removals.removeLater(this.entry);
       return false;
     }
     this.#state = 'released';
     if (options.abortReason !== undefined) this.#controller.abort(options.abortReason);
     try {
-      const wasThere = await this.#depart({ lazy: options.lazy ?? false });
+      const wasThere = await this.#endEntry({ lazy: options.lazy ?? false });
       events.released(this);
       return wasThere;
     } catch (error) {
@@ -231,25 +231,25 @@ export class LeaseHold implements Hold, PlaceObserver {
     for (const callback of this.#onEnded.splice(0)) callback();
   }
 
-  async #depart(options: { readonly lazy: boolean }): Promise<boolean> {
-    const { renewer, departures, clock, holdAtLeastMs } = this.#options;
-    // A renewal under way could come after the last one and make the life longer again.
-    const settled = renewer.settled(this.#place);
-    renewer.remove(this.#place);
-    // Others wait at least so long, so a wall that jumps ahead counts for nothing here.
+  async #endEntry(options: { readonly lazy: boolean }): Promise<boolean> {
+    const { renewer, removals, clock, holdAtLeastMs } = this.#options;
+    // A renewal in flight could arrive after the last one and extend the TTL again.
+    const settled = renewer.settled(this.#ownEntry);
+    renewer.remove(this.#ownEntry);
+    // By the monotonic clock, because a wall clock that jumps ahead would shorten the minimum time.
     const freeAtMs = this.#acquiredAtMs + holdAtLeastMs;
     if (freeAtMs > clock.now().monotonicMs) await settled;
     const restMs = freeAtMs - clock.now().monotonicMs;
-    if (restMs > 0) return await this.#keep(restMs, options);
-    return options.lazy ? false : await departures.leave(this.entry);
+    if (restMs > 0) return await this.#keepFor(restMs, options);
+    return options.lazy ? false : await removals.remove(this.entry);
   }
 
-  /** Leaves the entry there for so long, and no longer if that can be. */
-  async #keep(restMs: number, options: { readonly lazy: boolean }): Promise<boolean> {
+  /** Leaves the entry there for this time, and no longer than the backend's minimum TTL requires. */
+  async #keepFor(restMs: number, options: { readonly lazy: boolean }): Promise<boolean> {
     const { backend, clock } = this.#options;
     const ttlMs = Math.max(Math.ceil(restMs), backend.limits.minTtlMs);
-    const attemptOptions = { clock, backend: backend.kind, limitMs: keepLimitMs };
-    const [isThere] = await attempt(attemptOptions, (signal) => {
+    const attemptOptions = { clock, backend: backend.kind, limitMs: renewLimitMs };
+    const [isThere] = await withTimeLimit(attemptOptions, (signal) => {
       return backend.renew([{ ...this.entry, ttlMs }], signal);
     });
     return options.lazy ? false : (isThere ?? false);

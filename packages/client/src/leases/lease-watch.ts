@@ -1,26 +1,26 @@
 import type { Signal } from '../time/signal.ts';
 import { leaseInfoOf } from './lease-info.ts';
 import type { LeaseInfo } from './lease-info.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
-import type { LineSpot } from './line-seeker.ts';
+import type { LeaseRegistry } from './lease-registry.ts';
+import type { QueueTarget } from './queue-target.ts';
 
 export interface WatchOptions {
-  /** Ends the watching: its reason is thrown. */
+  /** Ends the watch: its reason is thrown. */
   readonly signal?: Signal | undefined;
 }
 
-/** Who holds, first as it is now, and then whenever another one does, its data has changed, or nobody does. */
+/** Yields the current holder, then again whenever the holder or its data has changed, and null while there is none. */
 export async function* watchLease(
-  keeper: LeaseKeeper,
-  spot: LineSpot,
+  registry: LeaseRegistry,
+  target: QueueTarget,
   options: WatchOptions,
 ): AsyncGenerator<LeaseInfo | null, never> {
   let last: LeaseInfo | null | undefined;
-  for await (const line of keeper.read(spot, options.signal)) {
-    const info = leaseInfoOf(spot.name, line);
-    const isNews = last === undefined || last?.fencingToken !== info?.fencingToken || last?.data !== info?.data;
+  for await (const entries of registry.readQueue(target, options.signal)) {
+    const info = leaseInfoOf(target.name, entries);
+    const hasChanged = last === undefined || last?.fencingToken !== info?.fencingToken || last?.data !== info?.data;
     last = info;
-    if (isNews) yield info;
+    if (hasChanged) yield info;
   }
-  throw new Error('a line is read until an error ends it');
+  throw new Error('a queue is read until an error ends it');
 }

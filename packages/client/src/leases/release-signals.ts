@@ -1,16 +1,16 @@
 import { ClosedError } from '../errors/closed-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 
-/** What tells a process to end, with the number that stands in its exit code. */
+/** The signals that end a process, with the numbers that its exit code is made of. */
 const signalNumbers: Readonly<Record<ReleaseSignal, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const exitCodeBase = 128;
 
 export type ReleaseSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM';
 
-/** Closes a manager. Nobody is told that it is closed before what `onReleased` gives has resolved. */
+/** Closes a manager. No waiting caller gets a ClosedError before the promise of `onReleased` has resolved. */
 export type CloseBySignal = (onReleased: () => Promise<void>) => Promise<void>;
 
-/** Throws a UsageError for what is no such signal. */
+/** Throws a UsageError for any other signal. */
 export function checkReleaseSignals(signals: readonly ReleaseSignal[]): void {
   const known = Object.keys(signalNumbers);
   if (Array.isArray(signals) && signals.every((signal) => known.includes(signal))) return;
@@ -18,9 +18,9 @@ export function checkReleaseSignals(signals: readonly ReleaseSignal[]): void {
 }
 
 /**
- * Closes at the first of the signals. When all has been released, by every manager of the process, and before anybody
- * is told that they are closed, the process ends by that signal, unless the program listens for it as well: then it is
- * for the program to end. A second signal ends it at once. The returned function takes it back.
+ * Closes at the first of the signals. When every manager of the process has released its leases, and before waiting
+ * callers get a ClosedError, the process ends by that signal. If the program listens for the signal too, the program
+ * has to end the process. A second signal ends it at once. The returned function removes the listeners.
  */
 export function closeOnSignals(signals: readonly ReleaseSignal[], close: CloseBySignal): () => void {
   const { process } = globalThis;
@@ -35,8 +35,8 @@ export function closeOnSignals(signals: readonly ReleaseSignal[], close: CloseBy
       return;
     }
     isClosing = true;
-    ending ??= new Ending(signal);
-    const leave = ending.join();
+    shutdown ??= new ProcessShutdown(signal);
+    const leave = shutdown.join();
     void close(() => {
       stop();
       return leave();
@@ -46,24 +46,24 @@ export function closeOnSignals(signals: readonly ReleaseSignal[], close: CloseBy
   return stop;
 }
 
-/** Without a listener the signal has its usual effect, and the exit status says so. */
+/** Without a listener the signal has its default effect, which the exit status shows. */
 function endBy(signal: ReleaseSignal): void {
   const { process } = globalThis;
   if (process.listenerCount(signal) > 0) return;
   process.kill(process.pid, signal);
-  // The first process of a container outlives a signal that it does not listen for.
+  // The first process of a container (PID 1) survives a signal without a listener.
   process.exit(exitCodeBase + signalNumbers[signal]);
 }
 
-/** Of all managers that were told to close and have not released yet: a signal tells them all in one turn. */
-let ending: Ending | undefined;
+/** Shared by all managers that are closing: one signal reaches them all in the same turn of the event loop. */
+let shutdown: ProcessShutdown | undefined;
 
 /**
- * The end of the process, from a signal until all managers have released. An error that nobody catches meanwhile does
- * not end it: mostly it is the work saying that it was told to stop. A program that listens for such errors goes on
- * deciding by itself.
+ * The shutdown of the process, from a signal until all managers have released their leases. An uncaught error does not
+ * end the process meanwhile, because usually it is work that reports its abort. A program with its own listener for
+ * uncaught errors decides by itself.
  */
-class Ending {
+class ProcessShutdown {
   readonly #signal: ReleaseSignal;
   readonly #released: Promise<void>;
   #resolve: () => void = () => {};
@@ -76,7 +76,7 @@ class Ending {
     globalThis.process.on('uncaughtException', this.#keepFirst);
   }
 
-  /** The function says that one manager has released, and resolves when all have and the process is to go on. */
+  /** The returned function reports that one manager has released its leases. It resolves when all have. */
   join(): () => Promise<void> {
     this.#managers++;
     return () => {
@@ -87,19 +87,19 @@ class Ending {
 
   #end(): void {
     const { process } = globalThis;
-    ending = undefined;
+    shutdown = undefined;
     process.off('uncaughtException', this.#keepFirst);
-    const isForProgram = process.listenerCount(this.#signal) > 0;
-    if (!this.#throwsFirst({ isOursThrown: isForProgram })) endBy(this.#signal);
+    const programEndsIt = process.listenerCount(this.#signal) > 0;
+    if (!this.#rethrowsFirst({ includeClosed: programEndsIt })) endBy(this.#signal);
     this.#resolve();
   }
 
-  /** Where nobody catches it, if it is more than the news that all is closed. */
-  #throwsFirst(options: { readonly isOursThrown: boolean }): boolean {
+  /** Throws the first uncaught error again. One that only reports the closing is thrown if the program goes on. */
+  #rethrowsFirst(options: { readonly includeClosed: boolean }): boolean {
     const found = this.#first;
-    // Who listens for them has been told already.
+    // The program's own listener has received it already.
     if (found === undefined || globalThis.process.listenerCount('uncaughtException') > 0) return false;
-    if (isOfClosing(found.error) && !options.isOursThrown) return false;
+    if (isOfClosing(found.error) && !options.includeClosed) return false;
     setImmediate(() => {
       throw found.error;
     });

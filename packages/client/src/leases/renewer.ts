@@ -2,32 +2,32 @@ import type { EntryKey, LeaseBackend } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import type { Clock, Timer } from '../time/clock.ts';
 import type { ElapsedTime } from '../time/elapsed-time.ts';
-import { attempt } from './attempt.ts';
+import { withTimeLimit } from './time-limit.ts';
 
-/** An entry is renewed when a third of its life has passed, so that several attempts fit before its end. */
+/** An entry is renewed when a third of its TTL has passed, so that several attempts fit before its end. */
 const dueShare = 1 / 3;
-/** Less than what lies between two renewals: an attempt that gets no answer leaves time for others. */
+/** Shorter than the time between two renewals, so an attempt without an answer leaves time for others. */
 const attemptShare = 1 / 6;
 const attemptMinMs = 50;
-/** After a failure the next attempt comes soon, whatever the length of life. */
+/** After a failure the next attempt comes soon, whatever the TTL. */
 const retryShare = 1 / 30;
 const retryMinMs = 10;
 const retryMaxMs = 1_000;
-/** What becomes due so soon goes along with what is due now, so that many entries end up in few calls. */
+/** Entries that become due this soon are renewed along with those due now, so that many entries need few calls. */
 const earlyShare = 1 / 12;
 const renewalsPerCallMax = 500;
-/** Entries with lives so different go in calls of their own: the shortest one sets the limit of its call. */
+/** Entries whose TTLs differ by more go in separate calls, because the shortest TTL sets the limit of its call. */
 const ttlSpreadMax = 4;
 
-/** What the renewer renews: one entry. It is told what came of each attempt, always in the order of sending. */
+/** One entry to renew. It is told the outcome of each attempt, always in the order of sending. */
 export interface Renewable {
-  readonly entry: EntryKey;
+  readonly key: EntryKey;
   readonly ttlMs: number;
-  /** Whether it is renewed without being asked. */
+  /** Whether it is renewed without a call to `renewNow`. */
   readonly isAutomatic: boolean;
-  /** When `look` is wanted, in `ElapsedTime`; Infinity for never. */
-  readonly lookAtMs: number;
-  look(): void;
+  /** When to call `checkDeadline`, in `ElapsedTime`; Infinity for never. */
+  readonly checkDeadlineAtMs: number;
+  checkDeadline(): void;
   sent(): void;
   renewed(sentAtMs: number): void;
   failed(error: unknown): void;
@@ -52,8 +52,8 @@ interface RenewerOptions {
 }
 
 /**
- * Renews all entries of one manager, with one timer and as few calls as possible. Each entry has one renewal under way
- * at most. A call that fails concerns only the entries that were in it, and only until their next attempt.
+ * Renews all entries of one manager, with one timer and as few calls as possible. Each entry has at most one renewal in
+ * flight. A call that fails affects only its entries, and only until their next attempt.
  */
 export class Renewer {
   readonly #backend: LeaseBackend;
@@ -69,15 +69,15 @@ export class Renewer {
     this.#time = options.time;
   }
 
-  /** `sentAtMs` is when the entry was last made or renewed. Nothing changes for one that is here already. */
+  /** `sentAtMs` is when the last enter or renewal was sent. Does nothing for an entry that was added already. */
   add(item: Renewable, sentAtMs: number): void {
     if (this.#schedules.has(item)) return;
     const dueAtMs = item.isAutomatic ? sentAtMs + item.ttlMs * dueShare : Infinity;
     this.#schedules.set(item, { dueAtMs, inFlight: undefined });
-    this.#arm(Math.min(dueAtMs, item.lookAtMs));
+    this.#arm(Math.min(dueAtMs, item.checkDeadlineAtMs));
   }
 
-  /** What is under way for it counts for nothing from now on. */
+  /** The outcome of a renewal in flight is ignored from now on. */
   remove(item: Renewable): void {
     this.#schedules.delete(item);
     if (this.#schedules.size > 0) return;
@@ -85,15 +85,15 @@ export class Renewer {
     this.#timerAtMs = Infinity;
   }
 
-  /** The same, or it is here already, and `lookAtMs` and `isAutomatic` have become what they will be. */
+  /** Adds an entry that holds. If it was added while it waited, applies its `checkDeadlineAtMs` and `isAutomatic`. */
   hold(item: Renewable, sentAtMs: number): void {
     const schedule = this.#schedules.get(item);
     if (schedule === undefined) return this.add(item, sentAtMs);
     if (!item.isAutomatic) schedule.dueAtMs = Infinity;
-    this.#arm(item.lookAtMs);
+    this.#arm(item.checkDeadlineAtMs);
   }
 
-  /** The renewal that is under way, or a new one. */
+  /** The renewal in flight, or a new one. */
   async renewNow(item: Renewable): Promise<RenewalOutcome> {
     const schedule = this.#schedules.get(item);
     if (schedule === undefined) return { kind: 'gone' };
@@ -101,7 +101,7 @@ export class Renewer {
     return await schedule.inFlight!;
   }
 
-  /** Resolves when nothing is under way for the entry. Never rejects. */
+  /** Resolves when no renewal of the entry is in flight. Never rejects. */
   async settled(item: Renewable): Promise<void> {
     await this.#schedules.get(item)?.inFlight;
   }
@@ -116,8 +116,8 @@ export class Renewer {
   #tick(): void {
     this.#timerAtMs = Infinity;
     const nowMs = this.#time.readMs();
-    // Deadlines first: what has been lost is not renewed any more.
-    for (const item of this.#schedules.keys()) if (item.lookAtMs <= nowMs) item.look();
+    // Deadlines first: a lost hold is not renewed any more.
+    for (const item of this.#schedules.keys()) if (item.checkDeadlineAtMs <= nowMs) item.checkDeadline();
     const soon: Renewable[] = [];
     let isAnyDue = false;
     for (const [item, { dueAtMs, inFlight }] of this.#schedules) {
@@ -132,7 +132,7 @@ export class Renewer {
   #armNext(): void {
     let nextMs = Infinity;
     for (const [item, { dueAtMs, inFlight }] of this.#schedules) {
-      nextMs = Math.min(nextMs, item.lookAtMs, inFlight === undefined ? dueAtMs : Infinity);
+      nextMs = Math.min(nextMs, item.checkDeadlineAtMs, inFlight === undefined ? dueAtMs : Infinity);
     }
     this.#arm(nextMs);
   }
@@ -179,17 +179,17 @@ export class Renewer {
   async #ask(batch: readonly Renewable[]): Promise<readonly RenewalOutcome[]> {
     const shortestMs = Math.min(...batch.map(({ ttlMs }) => ttlMs));
     const limitMs = Math.max(attemptMinMs, shortestMs * attemptShare);
-    const renewals = batch.map(({ entry, ttlMs }) => ({ ...entry, ttlMs }));
+    const renewals = batch.map(({ key, ttlMs }) => ({ ...key, ttlMs }));
     try {
       const options = { clock: this.#clock, backend: this.#backend.kind, limitMs };
-      const flags = await attempt(options, (signal) => this.#backend.renew(renewals, signal));
+      const flags = await withTimeLimit(options, (signal) => this.#backend.renew(renewals, signal));
       if (flags.length !== batch.length) {
         const message = `${flags.length} answers to ${batch.length} renewals`;
         throw new BackendError(this.#backend.kind, 'unavailable', message);
       }
       return flags.map((isThere) => ({ kind: isThere ? 'renewed' : 'gone' }));
     } catch (error) {
-      // It took offence at one of them, which is no reason to lose the others.
+      // The backend may have refused because of one entry, so halving the batch saves the others.
       if (batch.length > 1 && error instanceof BackendError && error.backendCode === 'refused') {
         const half = Math.ceil(batch.length / 2);
         return (await Promise.all([this.#ask(batch.slice(0, half)), this.#ask(batch.slice(half))])).flat();

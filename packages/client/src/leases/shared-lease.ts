@@ -1,4 +1,3 @@
-import { abortable } from '../time/abortable.ts';
 import type { Timer } from '../time/clock.ts';
 import { onAbort } from '../time/on-abort.ts';
 import type { Signal } from '../time/signal.ts';
@@ -8,33 +7,38 @@ import type { Hold, ReleaseOptions } from './hold.ts';
 import { LeaseEvents } from './lease-events.ts';
 import type { LeaseHandle } from './lease-handle.ts';
 import type { LeaseHold } from './lease-hold.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
+import type { LeaseRegistry } from './lease-registry.ts';
 import type { LeaseListener } from './lease-listener.ts';
-import type { LineSpot } from './line-seeker.ts';
+import type { QueueTarget } from './queue-target.ts';
 
-/** The one acquisition that is under way. Its promises never reject. */
-interface Drive {
-  /** Resolves when it turned out that somebody else has it. */
-  readonly inLine: Promise<void>;
+/** The acquisition in flight. Its promises never reject. */
+interface PendingAcquisition {
+  /** Resolves when another entry turned out to hold the lease. */
+  readonly waiting: Promise<void>;
   readonly ended: Promise<void>;
 }
 
-/** What all handles of one name of a manager share: one hold at most, and one acquisition under way at most. */
+interface WaitLimits {
+  readonly leftMs: number;
+  readonly signal: Signal | undefined;
+}
+
+/** Shared by all handles of one name of a manager: at most one hold, and at most one acquisition in flight. */
 export class SharedLease implements LeaseHandle {
   readonly name: string;
-  readonly #keeper: LeaseKeeper;
-  readonly #spot: LineSpot;
+  readonly #registry: LeaseRegistry;
+  readonly #target: QueueTarget;
   readonly #shouldHold: () => boolean;
   readonly #events: LeaseEvents;
   #hold: LeaseHold | undefined;
-  #drive: Drive | undefined;
+  #pending: PendingAcquisition | undefined;
 
-  constructor(keeper: LeaseKeeper, spot: LineSpot, shouldHold: () => boolean) {
-    this.name = spot.name;
-    this.#keeper = keeper;
-    this.#spot = spot;
+  constructor(registry: LeaseRegistry, target: QueueTarget, shouldHold: () => boolean) {
+    this.name = target.name;
+    this.#registry = registry;
+    this.#target = target;
     this.#shouldHold = shouldHold;
-    this.#events = new LeaseEvents(keeper.backend.kind, keeper.events);
+    this.#events = new LeaseEvents(registry.backend.kind, registry.events);
   }
 
   get hold(): Hold | undefined {
@@ -50,27 +54,27 @@ export class SharedLease implements LeaseHandle {
   }
 
   async acquire(options: AcquireOptions = {}): Promise<Hold | null> {
-    const { clock } = this.#keeper;
-    const { waitMs, signal } = this.#keeper.terms(options, 'none');
+    const { clock } = this.#registry;
+    const { waitMs, signal } = this.#registry.terms(options, 'none');
     const startedAtMs = clock.now().monotonicMs;
+    const leftMs = (): number => Math.max(0, waitMs - (clock.now().monotonicMs - startedAtMs));
     for (;;) {
-      // One that is just being released would stand in the way of the next.
-      const released = this.#hold?.releasing?.then(ignore, ignore);
-      if (released !== undefined) await (signal === undefined ? released : abortable(released, signal));
-      await this.#keeper.whileOpen();
+      // Without a wait time, its end is awaited like the answer of the backend.
+      const limits = { leftMs: waitMs === 0 ? Infinity : leftMs(), signal };
+      if ((await this.#releasedBefore(limits)) === 'timed-out') return this.hold ?? null;
+      await this.#registry.whileOpen();
       signal?.throwIfAborted();
       const held = this.hold;
       if (held !== undefined) return held;
       if (!this.shouldHold()) return null;
-      const leftMs = Math.max(0, waitMs - (clock.now().monotonicMs - startedAtMs));
-      if (this.#drive === undefined) return await this.#acquire(withWait(options, leftMs));
-      if ((await this.#join(this.#drive, { leftMs, signal })) === 'timed-out') return this.hold ?? null;
+      if (this.#pending === undefined) return await this.#acquire(withWait(options, leftMs()));
+      if ((await this.#join(this.#pending, { leftMs: leftMs(), signal })) === 'timed-out') return this.hold ?? null;
     }
   }
 
   async release(options?: ReleaseOptions): Promise<boolean> {
     if (this.isHeld()) return await this.#hold!.release(options);
-    // The work has ended, so what a loss has left of the entry can go.
+    // The work has ended, so an entry that a loss has left there can go.
     if (this.#hold?.loss !== undefined) await this.#hold.release(options);
     return false;
   }
@@ -81,31 +85,38 @@ export class SharedLease implements LeaseHandle {
     return remove;
   }
 
+  /** A hold that is just being released would block the next one. */
+  async #releasedBefore(limits: WaitLimits): Promise<'ended' | 'timed-out'> {
+    const ended = this.#hold?.releasing?.then(ignore, ignore);
+    if (ended === undefined) return 'ended';
+    limits.signal?.throwIfAborted();
+    return await this.#join({ waiting: Promise.resolve(), ended }, limits);
+  }
+
   async #acquire(options: AcquireOptions): Promise<Hold | null> {
     let onWaiting: () => void = () => {};
     let onEnd: () => void = () => {};
-    this.#drive = {
-      inLine: new Promise((resolve) => (onWaiting = resolve)),
+    this.#pending = {
+      waiting: new Promise((resolve) => (onWaiting = resolve)),
       ended: new Promise((resolve) => (onEnd = resolve)),
     };
     try {
       const onHold = (hold: LeaseHold): void => void (this.#hold = hold);
-      const seekOptions = { defaultWait: 'none', onWaiting, onHold, events: this.#events } as const;
-      const hold = await this.#keeper.tryAcquire(this.#spot, options, seekOptions);
+      const settings = { defaultWait: 'none', onWaiting, onHold, events: this.#events } as const;
+      const hold = await this.#registry.tryAcquire(this.#target, options, settings);
       if (hold === null) onWaiting();
       if (hold === null || this.shouldHold()) return hold;
-      // It has become somebody else's while this process waited.
+      // The lease was assigned to another process while this one waited.
       await hold[Symbol.asyncDispose]();
       return null;
     } finally {
-      this.#drive = undefined;
+      this.#pending = undefined;
       onEnd();
     }
   }
 
-  /** Until that acquisition has ended, or the caller does not want to wait any longer. Rejects if the signal aborts. */
-  #join(drive: Drive, limits: { leftMs: number; signal: Signal | undefined }): Promise<'ended' | 'timed-out'> {
-    const { leftMs, signal } = limits;
+  /** Resolves when that acquisition has ended, or when the wait time is over. Rejects if the signal aborts. */
+  #join(pending: PendingAcquisition, { leftMs, signal }: WaitLimits): Promise<'ended' | 'timed-out'> {
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
       const end = (settle: () => void): void => {
@@ -115,10 +126,10 @@ export class SharedLease implements LeaseHandle {
       };
       const refuse = (): void => end(() => reject(signal?.reason));
       const offAbort = signal === undefined ? undefined : onAbort(signal, refuse);
-      void drive.ended.then(() => end(() => resolve('ended')));
+      void pending.ended.then(() => end(() => resolve('ended')));
       const timeOut = (): void => end(() => resolve('timed-out'));
-      if (leftMs === 0) void drive.inLine.then(timeOut);
-      else if (leftMs < Infinity) timer = this.#keeper.clock.setTimer(leftMs, timeOut);
+      if (leftMs === 0) void pending.waiting.then(timeOut);
+      else if (leftMs < Infinity) timer = this.#registry.clock.setTimer(leftMs, timeOut);
     });
   }
 }

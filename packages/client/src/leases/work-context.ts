@@ -4,11 +4,11 @@ interface Work {
   isRunning: boolean;
 }
 
-/** Asked for at run time and not imported, so that a bundle for a browser can do without it. */
+/** Loaded at run time and not imported, so that a bundle for a browser works without it. */
 const found = globalThis.process?.getBuiltinModule?.('node:async_hooks');
 const storage: AsyncLocalStorage<Work> | undefined = found && new found.AsyncLocalStorage<Work>();
 
-/** Runs what is done under a lease, such that `isInWork` is true of all that it calls until it has ended. */
+/** Runs work under a lease. `isInWork` is true for everything that it calls, until the work has ended. */
 export async function asWork<T>(work: () => Promise<T>): Promise<T> {
   const context = { isRunning: true };
   try {
@@ -18,7 +18,7 @@ export async function asWork<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether the caller runs under a lease, in `withLease` or `run` of an election, whose end disposing waits for. */
+/** Whether the caller runs inside `withLease` or `run` of an election. Disposing waits for such work to end. */
 export function isInWork(): boolean {
   return storage?.getStore()?.isRunning ?? false;
 }

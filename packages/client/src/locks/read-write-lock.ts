@@ -1,12 +1,12 @@
 import type { AcquireOptions } from '../leases/acquire-options.ts';
 import type { Hold } from '../leases/hold.ts';
-import type { LeaseKeeper } from '../leases/lease-keeper.ts';
-import type { LineSpot } from '../leases/line-seeker.ts';
+import type { LeaseRegistry } from '../leases/lease-registry.ts';
+import type { QueueTarget } from '../leases/queue-target.ts';
 
 /**
- * Many may read at once, or one may write. Everybody is served in the order of coming, so a reader waits for a writer
- * that came before it, and neither side can keep the other out for ever. Nobody who reads can turn into a writer: two
- * that tried would wait for each other. Options and errors are those of `acquire` and `tryAcquire` of the manager.
+ * Many readers at once, or one writer, in first-come order: a reader waits for a writer that came before it, so neither
+ * side can starve the other. A reader can't upgrade to a writer, because two that tried would deadlock. Options and
+ * errors are those of `acquire` and `tryAcquire` of the manager.
  */
 export interface ReadWriteLock {
   readonly name: string;
@@ -16,16 +16,16 @@ export interface ReadWriteLock {
   tryWrite(options?: AcquireOptions): Promise<Hold | null>;
 }
 
-/** Throws a UsageError if there can be no such name. */
-export function readWriteLock(keeper: LeaseKeeper, name: string): ReadWriteLock {
-  const reading: LineSpot = { line: `rw/${name}`, name, mode: 'shared', permits: 1 };
-  const writing: LineSpot = { ...reading, mode: 'exclusive' };
-  keeper.check(reading);
+/** Throws a UsageError for an invalid name. */
+export function readWriteLock(registry: LeaseRegistry, name: string): ReadWriteLock {
+  const reading: QueueTarget = { queue: `rw/${name}`, name, mode: 'shared', permits: 1 };
+  const writing: QueueTarget = { ...reading, mode: 'exclusive' };
+  registry.check(reading);
   return {
     name,
-    read: async (options = {}) => await keeper.acquire(reading, options, { defaultWait: 'forever' }),
-    tryRead: async (options = {}) => await keeper.tryAcquire(reading, options, { defaultWait: 'none' }),
-    write: async (options = {}) => await keeper.acquire(writing, options, { defaultWait: 'forever' }),
-    tryWrite: async (options = {}) => await keeper.tryAcquire(writing, options, { defaultWait: 'none' }),
+    read: async (options = {}) => await registry.acquire(reading, options, { defaultWait: 'forever' }),
+    tryRead: async (options = {}) => await registry.tryAcquire(reading, options, { defaultWait: 'none' }),
+    write: async (options = {}) => await registry.acquire(writing, options, { defaultWait: 'forever' }),
+    tryWrite: async (options = {}) => await registry.tryAcquire(writing, options, { defaultWait: 'none' }),
   };
 }

@@ -1,13 +1,12 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { UsageError } from '../errors/usage-error.ts';
 import { createLeaseManager } from '../lease-manager.ts';
 import { memoryBackend } from '../memory/memory-backend.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 
 describe('a semaphore', () => {
-  test('lets so many in at once and no more, and everybody in the end', async () => {
+  test('never exceeds its permits, and grants every request in the end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
@@ -22,23 +21,23 @@ describe('a semaphore', () => {
             await using _hold = await pool.acquire();
             order.push(at);
             inside++;
-            assert.ok(inside <= permits);
+            expect(inside).toBeLessThanOrEqual(permits);
             await new Promise<void>((resolve) => clock.setTimer(workMs, resolve));
             inside--;
           });
           await clock.advance(15 * 600);
           await Promise.all(all);
-          assert.deepEqual(order, [...worksMs.keys()]);
+          expect(order).toStrictEqual([...worksMs.keys()]);
         },
       ),
       { numRuns: 30 },
     );
   });
 
-  test('has one permit at least', async () => {
+  test('has at least one permit', async () => {
     await using leases = createLeaseManager({ backend: memoryBackend() });
     for (const permits of [0, -1, 1.5, Number.NaN, Infinity]) {
-      assert.throws(() => leases.semaphore('pool', permits), UsageError);
+      expect(() => leases.semaphore('pool', permits)).toThrow(UsageError);
     }
   });
 });

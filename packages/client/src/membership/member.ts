@@ -1,7 +1,7 @@
 import type { Entry } from '../backend/lease-backend.ts';
 import type { Weighted } from './rendezvous.ts';
 
-/** What a member tells of itself, such as its address. It must survive JSON as it is. */
+/** What a member publishes about itself, such as its address. It must be serializable as JSON. */
 export type MemberMetadata = Readonly<Record<string, unknown>>;
 
 export interface Member extends Weighted {
@@ -13,18 +13,18 @@ export interface Member extends Weighted {
   readonly weight: number;
 }
 
-/** What a member's entry carries. */
+/** The data of a member's entry. */
 export function memberData(member: Omit<Member, 'holder'>): string {
   return JSON.stringify({ id: member.id, weight: member.weight, metadata: member.metadata });
 }
 
 /**
- * The members that stand in a line, in the order of their ids. Of two entries with one id the younger counts: the
- * other is what a member that came back has left behind. What nobody can read is no member.
+ * The members in a queue, in the order of their ids. Of two entries with one id the newer counts: the other is left
+ * over from before the member rejoined. An entry whose data can't be parsed is skipped.
  */
-export function membersOf(line: readonly Entry[]): readonly Member[] {
+export function membersOf(entries: readonly Entry[]): readonly Member[] {
   const byId = new Map<string, Member>();
-  for (const entry of line) {
+  for (const entry of entries) {
     const member = memberOf(entry);
     if (member !== undefined) byId.set(member.id, member);
   }

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { rendezvousOwner } from './rendezvous.ts';
 import type { Weighted } from './rendezvous.ts';
 
@@ -13,41 +12,41 @@ const resources = fc.array(fc.string({ maxLength: 20 }), { minLength: 1, maxLeng
 const owners = (of: readonly Weighted[], names: readonly string[]): (string | undefined)[] =>
   names.map((name) => rendezvousOwner(of, name)?.id);
 
-/** By how much counts stray from what was to be expected, as chi-square measures it. */
+/** The chi-square deviation of the counts from their expected values. */
 function chiSquare(counts: readonly number[], expected: readonly number[]): number {
   return counts.reduce((sum, count, at) => sum + (count - expected[at]!) ** 2 / expected[at]!, 0);
 }
 
 describe('weighted rendezvous hashing', () => {
-  test('goes by neither the order of members nor anything but ids and weights', () => {
+  test('depends on ids and weights only, not on the order of the members', () => {
     fc.assert(
       fc.property(members, resources, (group, names) => {
-        assert.deepEqual(owners(group, names), owners(group.toReversed(), names));
+        expect(owners(group, names)).toStrictEqual(owners(group.toReversed(), names));
       }),
     );
   });
 
-  test('moves only what it must when a member comes or goes', () => {
+  test('moves only the necessary resources when a member joins or leaves', () => {
     fc.assert(
       fc.property(members, resources, fc.nat(), (group, names, pick) => {
         const gone = group[pick % group.length]!;
         const rest = group.filter((member) => member !== gone);
         const before = owners(group, names);
         const after = owners(rest, names);
-        // Read backwards it says of a member that comes: what moves, moves to it.
-        for (const [at, owner] of before.entries()) if (owner !== gone.id) assert.equal(after[at], owner);
+        // Read backwards it is the property of a member that joins: all moved resources move to it.
+        for (const [at, owner] of before.entries()) if (owner !== gone.id) expect(after[at]).toBe(owner);
       }),
     );
   });
 
-  test('moves things only to a member whose weight has grown', () => {
+  test('moves resources only to a member whose weight has grown', () => {
     fc.assert(
       fc.property(members, resources, fc.nat(), (group, names, pick) => {
         const grown = group[pick % group.length]!;
         const more = group.map((member) => (member === grown ? { ...member, weight: member.weight * 3 } : member));
         const before = owners(group, names);
         for (const [at, owner] of owners(more, names).entries()) {
-          if (owner !== before[at]) assert.equal(owner, grown.id);
+          if (owner !== before[at]) expect(owner).toBe(grown.id);
         }
       }),
     );
@@ -59,7 +58,7 @@ describe('weighted rendezvous hashing', () => {
     { how: 'alike', weights: [1, 1, 1, 1, 1] },
     { how: 'by weight', weights: [1, 2, 3, 4] },
     { how: 'by weights far apart', weights: [0.1, 10, 1, 1, 1, 1, 1, 1, 1] },
-  ])('shares out $how', ({ weights }) => {
+  ])('assigns $how', ({ weights }) => {
     const draws = 5_000;
     const total = weights.reduce((sum, weight) => sum + weight, 0);
     for (const prefix of ['pod-', 'service.region.example:80', 'x'.repeat(50), '']) {
@@ -72,12 +71,12 @@ describe('weighted rendezvous hashing', () => {
         }
         const expected = weights.map((weight) => (draws * weight) / total);
         const strayed = chiSquare([...counts.values()], expected);
-        assert.ok(strayed < 40, `${strayed} of ${prefix} and ${name}: ${[...counts.values()].join(', ')}`);
+        expect(strayed, `${strayed} of ${prefix} and ${name}: ${[...counts.values()].join(', ')}`).toBeLessThan(40);
       }
     }
   });
 
-  test('does not run id and name together, and gives nothing to a member without weight', () => {
+  test('keeps id and name apart in its hash, and assigns nothing to a member of weight 0', () => {
     const pairs = [
       ['ab', 'c'],
       ['a', 'bc'],
@@ -92,9 +91,9 @@ describe('weighted rendezvous hashing', () => {
         names.map((name) => start + name),
       ).join(',');
     });
-    assert.equal(new Set(wins.map((win) => win.replaceAll(/\b(ab|a|abc)\b/g, ''))).size, pairs.length);
-    assert.equal(rendezvousOwner([{ id: 'passive', weight: 0 }], 'thing'), undefined);
-    assert.equal(rendezvousOwner([{ id: 'passive', weight: 0 }, rival], 'thing'), rival);
-    assert.equal(rendezvousOwner([], 'thing'), undefined);
+    expect(new Set(wins.map((win) => win.replaceAll(/\b(ab|a|abc)\b/g, ''))).size).toBe(pairs.length);
+    expect(rendezvousOwner([{ id: 'passive', weight: 0 }], 'thing')).toBe(undefined);
+    expect(rendezvousOwner([{ id: 'passive', weight: 0 }, rival], 'thing')).toBe(rival);
+    expect(rendezvousOwner([], 'thing')).toBe(undefined);
   });
 });

@@ -1,15 +1,15 @@
-/** A member as far as sharing things out goes. */
+/** What the assignment of resources needs to know of a member. */
 export interface Weighted {
   readonly id: string;
-  /** A member of weight 2 gets twice as much as one of weight 1, and one of 0 gets nothing. */
+  /** A member of weight 2 gets twice as many resources as one of weight 1, and one of weight 0 gets none. */
   readonly weight: number;
 }
 
 /**
- * Which member a resource belongs to, by weighted rendezvous hashing: each member draws a number for the resource,
- * the same one on every machine, and the highest wins. So when a member comes, all that moves moves to it, when one
- * goes, only what it had moves, and when a weight changes, things move to or from that member only. Undefined if no
- * member has a weight.
+ * The member that owns a resource, by weighted rendezvous hashing: each member gets a score for the resource, the same
+ * on every machine, and the highest score wins. When a member joins, resources move only to it; when one leaves, only
+ * its resources move; when a weight changes, resources move only to or from that member. Undefined if no member has a
+ * weight.
  */
 export function rendezvousOwner<T extends Weighted>(members: readonly T[], resource: string): T | undefined {
   let owner: T | undefined;
@@ -17,7 +17,7 @@ export function rendezvousOwner<T extends Weighted>(members: readonly T[], resou
   for (const member of members) {
     if (!(member.weight > 0)) continue;
     const drawn = Math.log(hashFraction(member.id, resource)) / member.weight;
-    // Numbers as good as never meet, but when they do everybody must still agree.
+    // Equal scores are very unlikely, but all machines must still agree on one owner.
     if (drawn > highest || (drawn === highest && member.id < owner!.id)) {
       highest = drawn;
       owner = member;
@@ -26,7 +26,7 @@ export function rendezvousOwner<T extends Weighted>(members: readonly T[], resou
   return owner;
 }
 
-/** Evenly from above 0 to below 1: 53 bits mixed from both texts. Not to be used against somebody who picks names. */
+/** Uniform between 0 and 1, both exclusive: 53 bits mixed from both texts. Not safe against chosen names. */
 function hashFraction(member: string, resource: string): number {
   let high = 0x9e3779b9;
   let low = 0x85ebca6b;
@@ -36,7 +36,7 @@ function hashFraction(member: string, resource: string): number {
     high ^= low >>> 13;
   };
   for (let at = 0; at < member.length; at++) take(member.charCodeAt(at));
-  // Ends the first text, so that no two pairs run together; no character has this number.
+  // Separates the texts, so that different pairs do not collide. No UTF-16 unit has this value.
   take(0x10000 + member.length);
   for (let at = 0; at < resource.length; at++) take(resource.charCodeAt(at));
   take(resource.length);

@@ -1,22 +1,22 @@
 import { memberData } from './member.ts';
 import type { Member } from './member.ts';
 
-/** The members of a group at one moment, in the order of their ids. It never changes; later ones are new objects. */
+/** The members of a group at one moment, in the order of their ids. Immutable: a later snapshot is a new object. */
 export interface Snapshot {
   readonly group: string;
   readonly members: readonly Member[];
 }
 
-/** What has become different since the snapshot before, each in the order of ids. */
+/** The differences to the previous snapshot, each list in the order of ids. */
 export interface Changes {
   readonly snapshot: Snapshot;
   readonly added: readonly Member[];
   readonly removed: readonly Member[];
-  /** Members that were there before, with another weight or other metadata: as they are now. */
+  /** Members that stayed but have another weight, other metadata or another holder, as they are now. */
   readonly changed: readonly Member[];
 }
 
-/** From `before` to `after`. Without one before there are no changes: the first snapshot stands for itself. */
+/** The changes from `before` to `after`. None for the first snapshot. */
 export function changesBetween(before: Snapshot | undefined, after: Snapshot): Changes {
   if (before === undefined) return { snapshot: after, added: [], removed: [], changed: [] };
   const old = new Map(before.members.map((member) => [member.id, member]));

@@ -5,7 +5,7 @@ import { memoryBackend } from './memory-backend.ts';
 describe('memoryBackend', () => {
   backendConformance(
     () => {
-      // It lives in this process, so that there is one.
+      // The backend lives in this process, so there is only one.
       const backend = memoryBackend();
       return { open: () => backend, dispose: () => backend.close() };
     },

@@ -1,4 +1,4 @@
-import { standing } from '../backend/standing.ts';
+import { queuePosition } from '../backend/queue-position.ts';
 import type {
   BackendLimits,
   Claim,
@@ -7,7 +7,7 @@ import type {
   Entry,
   EntryKey,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
@@ -25,7 +25,7 @@ interface StoredEntry extends Omit<Entry, 'expiresInMs'> {
   expiresAtMs: number;
 }
 
-/** Leases within one process: the whole contract, and nothing that outlives the process. */
+/** Leases within one process: the whole contract, but nothing survives the process. */
 export function memoryBackend(options: MemoryBackendOptions = {}): LeaseBackend {
   return new MemoryBackend(options.clock ?? systemClock);
 }
@@ -41,10 +41,10 @@ class MemoryBackend implements LeaseBackend {
   /** No hint is ever lost here. */
   readonly pollIntervalMs = 60_000;
   readonly #clock: Clock;
-  readonly #lines = new Map<string, StoredEntry[]>();
+  readonly #queues = new Map<string, StoredEntry[]>();
   readonly #listeners = new Map<string, Set<() => void>>();
-  /** One counter for all names, so that a name whose line is empty takes no memory and its tickets still only grow. */
-  #lastTicket = 0n;
+  /** One counter for all names, so that a name with an empty queue takes no memory and its numbers still only grow. */
+  #lastSequence = 0n;
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
   #isClosed = false;
@@ -55,22 +55,22 @@ class MemoryBackend implements LeaseBackend {
 
   async enter(claim: Claim, options: EnterOptions): Promise<Entered> {
     const nowMs = this.#begin(options.signal);
-    const line = this.#line(claim.name, nowMs);
-    const ticket = this.#lastTicket + 1n;
-    if (options.onlyIfHolds && !standing(shown(line, nowMs), { ...claim, ticket }).holds) {
-      return { ticket: undefined, entries: shown(line, nowMs) };
+    const queue = this.#queue(claim.name, nowMs);
+    const sequence = this.#lastSequence + 1n;
+    if (options.onlyIfHolds && !queuePosition(shown(queue, nowMs), { ...claim, sequence }).holds) {
+      return { sequence: undefined, entries: shown(queue, nowMs) };
     }
-    this.#lastTicket = ticket;
-    line.push({ ...claim, ticket, expiresAtMs: nowMs + claim.ttlMs });
-    this.#lines.set(claim.name, line);
+    this.#lastSequence = sequence;
+    queue.push({ ...claim, sequence, expiresAtMs: nowMs + claim.ttlMs });
+    this.#queues.set(claim.name, queue);
     this.#arm(nowMs + claim.ttlMs, nowMs);
     this.#changed(claim.name);
-    return { ticket, entries: shown(line, nowMs) };
+    return { sequence, entries: shown(queue, nowMs) };
   }
 
   async list(name: string, signal: Signal): Promise<readonly Entry[]> {
     const nowMs = this.#begin(signal);
-    return shown(this.#line(name, nowMs), nowMs);
+    return shown(this.#queue(name, nowMs), nowMs);
   }
 
   async renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
@@ -87,11 +87,11 @@ class MemoryBackend implements LeaseBackend {
 
   async leave(key: EntryKey, signal: Signal): Promise<boolean> {
     const nowMs = this.#begin(signal);
-    const line = this.#line(key.name, nowMs);
-    const entry = line.find(({ id, ticket }) => id === key.id && (key.ticket === 0n || ticket === key.ticket));
+    const queue = this.#queue(key.name, nowMs);
+    const entry = queue.find(({ id, sequence }) => id === key.id && (key.sequence === 0n || sequence === key.sequence));
     if (entry === undefined) return false;
-    line.splice(line.indexOf(entry), 1);
-    if (line.length === 0) this.#lines.delete(key.name);
+    queue.splice(queue.indexOf(entry), 1);
+    if (queue.length === 0) this.#queues.delete(key.name);
     this.#changed(key.name);
     return true;
   }
@@ -104,8 +104,8 @@ class MemoryBackend implements LeaseBackend {
     return true;
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
-    // Each call has a listener of its own, also when one function is given twice.
+  watch(name: string, onChange: () => void): QueueWatch {
+    // A wrapper for each call, so that one function can be passed twice.
     const listener = (): void => onChange();
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
@@ -129,28 +129,28 @@ class MemoryBackend implements LeaseBackend {
     return this.#clock.now().monotonicMs;
   }
 
-  /** Without those whose life has ended: they are removed, and that is told. */
-  #line(name: string, nowMs: number): StoredEntry[] {
-    const line = this.#lines.get(name) ?? [];
-    const alive = line.filter((entry) => entry.expiresAtMs > nowMs);
-    if (alive.length === line.length) return line;
-    if (alive.length === 0) this.#lines.delete(name);
-    else this.#lines.set(name, alive);
+  /** The queue without expired entries. They are removed, and watches get a hint. */
+  #queue(name: string, nowMs: number): StoredEntry[] {
+    const queue = this.#queues.get(name) ?? [];
+    const live = queue.filter((entry) => entry.expiresAtMs > nowMs);
+    if (live.length === queue.length) return queue;
+    if (live.length === 0) this.#queues.delete(name);
+    else this.#queues.set(name, live);
     this.#changed(name);
-    return alive;
+    return live;
   }
 
   #find(key: EntryKey, nowMs: number): StoredEntry | undefined {
-    return this.#line(key.name, nowMs).find(({ id, ticket }) => id === key.id && ticket === key.ticket);
+    return this.#queue(key.name, nowMs).find(({ id, sequence }) => id === key.id && sequence === key.sequence);
   }
 
   #changed(name: string): void {
-    // Not within the call that changed it: who listens may call again.
+    // Not within the call that made the change, because a listener may call the backend again.
     const listeners = [...(this.#listeners.get(name) ?? [])];
     for (const listener of listeners) queueMicrotask(listener);
   }
 
-  /** One timer for the entry that ends first, so that who waits is told of it. */
+  /** One timer for the entry that expires first, so that waiters get a hint of its expiry. */
   #arm(atMs: number, nowMs: number): void {
     if (atMs >= this.#timerAtMs) return;
     this.#timer?.cancel();
@@ -162,13 +162,13 @@ class MemoryBackend implements LeaseBackend {
     this.#timerAtMs = Infinity;
     const nowMs = this.#clock.now().monotonicMs;
     let nextMs = Infinity;
-    for (const name of [...this.#lines.keys()]) {
-      for (const { expiresAtMs } of this.#line(name, nowMs)) nextMs = Math.min(nextMs, expiresAtMs);
+    for (const name of [...this.#queues.keys()]) {
+      for (const { expiresAtMs } of this.#queue(name, nowMs)) nextMs = Math.min(nextMs, expiresAtMs);
     }
     if (nextMs < Infinity) this.#arm(nextMs, nowMs);
   }
 }
 
-function shown(line: readonly StoredEntry[], nowMs: number): readonly Entry[] {
-  return line.map(({ expiresAtMs, ...entry }) => ({ ...entry, expiresInMs: expiresAtMs - nowMs }));
+function shown(queue: readonly StoredEntry[], nowMs: number): readonly Entry[] {
+  return queue.map(({ expiresAtMs, ...entry }) => ({ ...entry, expiresInMs: expiresAtMs - nowMs }));
 }

@@ -11,7 +11,7 @@ const denied: Meaning = ['misconfigured', 'give the pool a user with the rights 
 const readOnly: Meaning = ['unavailable', 'this is a replica or set to read-only: leases need the primary'];
 const refused: Meaning = ['refused'];
 
-/** By the number of the server's error, which MySQL and MariaDB have in common. */
+/** By the server's error number, which is the same in MySQL and MariaDB. */
 const meanings: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [1146, notMigrated],
   [1305, notMigrated],
@@ -39,7 +39,7 @@ const meanings: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
 /** Deadlock, and MariaDB's "record has changed since last read". */
 const rolledBack: ReadonlySet<number> = new Set([1213, 1020]);
 
-/** The statement was rolled back because others ran at the same time: it may be sent again. */
+/** The statement was rolled back because of concurrent ones, so it may be sent again. */
 export function isRolledBack(error: unknown): boolean {
   return rolledBack.has(numberOf(error) ?? 0);
 }
@@ -58,7 +58,7 @@ function numberOf(error: unknown): number | undefined {
   return typeof number === 'number' ? number : undefined;
 }
 
-/** Some failures to connect have their words only in the errors that they hold, or in their code. */
+/** Some connection failures have their message only in the errors that they contain, or in their code. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   if (!(error instanceof Error)) return String(error);

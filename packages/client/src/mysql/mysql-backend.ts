@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { LineWatches } from '../backend/line-watches.ts';
+import { QueueWatches } from '../backend/queue-watches.ts';
 import type {
   BackendLimits,
   Claim,
@@ -9,13 +9,13 @@ import type {
   EntryKey,
   EntryMode,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 import type { Signal } from '../time/signal.ts';
-import { lineSchemaStatements, schemaVersion } from './line-schema.ts';
+import { leaseSchemaStatements, schemaVersion } from './lease-schema.ts';
 import { requirePool } from './mysql-pool.ts';
 import type { MysqlConnection, MysqlPool } from './mysql-pool.ts';
 import { sqlText } from './sql-text.ts';
@@ -23,22 +23,22 @@ import { send, StatementRunner } from './statement-runner.ts';
 
 const year = 366 * 24 * 3_600_000;
 const defaultPollIntervalMs = 1_000;
-/** How long a process that migrates waits for another one that does. */
+/** How long a migration waits for another one. */
 const migrationLockSeconds = 60;
 
 type Row = Readonly<Record<string, unknown>>;
 
 export interface MysqlBackendOptions {
-  /** A pool of `mysql2/promise` with a database, of the caller's, which the backend never ends. */
+  /** A pool of `mysql2/promise` with a database. The backend never ends it. */
   readonly pool: MysqlPool;
-  /** Waiters look again after so long at the latest: 1000. */
+  /** The longest time between two reads of a waiter; 1000 by default. */
   readonly pollIntervalMs?: number;
 }
 
 export interface MysqlBackend extends LeaseBackend {
   /**
-   * Makes the tables and the procedure. Does nothing when they are there, so that every process may call it at its
-   * start, also all at once. The rights to create them are needed for it once only.
+   * Creates the tables and the procedure. Does nothing when they exist, so every process may call it at startup, also
+   * concurrently. The rights to create them are needed only once.
    */
   migrate(): Promise<void>;
 }
@@ -50,10 +50,10 @@ export function mysqlBackend(options: MysqlBackendOptions): MysqlBackend {
   if (!(pollIntervalMs > 0 && Number.isFinite(pollIntervalMs))) {
     throw new UsageError(`pollIntervalMs is a number of milliseconds greater than 0, not ${pollIntervalMs}`);
   }
-  return new LineTables(options.pool, pollIntervalMs);
+  return new MysqlTableBackend(options.pool, pollIntervalMs);
 }
 
-class LineTables implements MysqlBackend {
+class MysqlTableBackend implements MysqlBackend {
   readonly kind = 'mysql';
   readonly limits: BackendLimits = {
     minTtlMs: 1,
@@ -63,8 +63,8 @@ class LineTables implements MysqlBackend {
   };
   readonly pollIntervalMs: number;
   readonly #runner: StatementRunner;
-  /** They are told of what this backend does. Other processes are seen by polling. */
-  readonly #watches = new LineWatches();
+  /** Hints of this backend's own changes. Changes of other processes are found by polling. */
+  readonly #watches = new QueueWatches();
 
   constructor(pool: MysqlPool, pollIntervalMs: number) {
     this.#runner = new StatementRunner(pool);
@@ -82,7 +82,7 @@ class LineTables implements MysqlBackend {
       }
       try {
         if ((await versionSeen(connection)) >= schemaVersion) return;
-        for (const statement of lineSchemaStatements) await send(connection, statement);
+        for (const statement of leaseSchemaStatements) await send(connection, statement);
       } finally {
         await send(connection, `SELECT RELEASE_LOCK(${lock})`).catch(() => undefined);
       }
@@ -94,19 +94,19 @@ class LineTables implements MysqlBackend {
     const call = sqlText`CALL tenure_enter(${name}, ${id}, ${holder}, ${mode}, ${permits}, ${Math.ceil(ttlMs)}, ${data},
       ${onlyIfHolds ? 1 : 0})`;
     const results = await this.#runner.withConnection(signal, (connection) => send(connection, call));
-    // What a procedure answers is a list of results, with the counts at its end.
+    // A procedure returns a list of results, with the counts at the end.
     const rows = rowsOf(Array.isArray(results) ? results[0] : []);
-    const ticket = rows[0]?.['own_ticket'];
-    if (ticket !== null && ticket !== undefined) this.#watches.hint(name);
-    return { ticket: typeof ticket === 'string' ? BigInt(ticket) : undefined, entries: rows.map(entryOf) };
+    const sequence = rows[0]?.['own_ticket'];
+    if (sequence !== null && sequence !== undefined) this.#watches.hint(name);
+    return { sequence: typeof sequence === 'string' ? BigInt(sequence) : undefined, entries: rows.map(entryOf) };
   }
 
   async list(name: string, signal: Signal): Promise<readonly Entry[]> {
     return this.#runner.withConnection(signal, async (connection) => {
-      const line = rowsOf(await send(connection, listSql(name)));
-      const expired = line.filter((row) => Number(row['left_us']) <= 0).map((row) => BigInt(String(row['ticket'])));
-      if (expired.length === 0) return line.map(entryOf);
-      // By their keys, so that no gap between rows is locked. Who was renewed in time is not deleted, and stays.
+      const queue = rowsOf(await send(connection, listSql(name)));
+      const expired = queue.filter((row) => Number(row['left_us']) <= 0).map((row) => BigInt(String(row['ticket'])));
+      if (expired.length === 0) return queue.map(entryOf);
+      // By primary key, so that no gap between rows is locked. An entry that was renewed meanwhile is not deleted.
       await send(
         connection,
         `${sqlText`DELETE FROM tenure_entries WHERE name = ${name} AND expires_at <= UTC_TIMESTAMP(6)`}
@@ -119,15 +119,15 @@ class LineTables implements MysqlBackend {
   async renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
     if (renewals.length === 0) return [];
     const asked = renewals
-      .map(({ name, id, ticket, ttlMs }) => {
-        return sqlText`SELECT ${name} AS name, ${id} AS id, ${ticket} AS ticket, ${Math.ceil(ttlMs)} AS ttl_ms`;
+      .map(({ name, id, sequence, ttlMs }) => {
+        return sqlText`SELECT ${name} AS name, ${id} AS id, ${sequence} AS ticket, ${Math.ceil(ttlMs)} AS ttl_ms`;
       })
       .join(' UNION ALL ');
     const same = 'e.name = asked.name AND e.ticket = asked.ticket AND e.id = asked.id';
     const update = `UPDATE tenure_entries AS e JOIN (${asked}) AS asked ON ${same}
       SET e.ttl_ms = asked.ttl_ms, e.expires_at = UTC_TIMESTAMP(6) + INTERVAL asked.ttl_ms * 1000 MICROSECOND
       WHERE e.expires_at > UTC_TIMESTAMP(6)`;
-    // Who was too late for the update is so for this as well: an entry that has expired is never renewed.
+    // An entry that had expired for the update has expired for this too, since an expired entry is never renewed.
     const select = `SELECT e.name, e.id, CAST(e.ticket AS CHAR) AS ticket FROM tenure_entries AS e
       JOIN (${asked}) AS asked ON ${same} WHERE e.expires_at > UTC_TIMESTAMP(6)`;
     const rows = await this.#runner.withConnection(signal, async (connection) => {
@@ -135,29 +135,29 @@ class LineTables implements MysqlBackend {
       return rowsOf(await send(connection, select));
     });
     const alive = new Set(rows.map((row) => JSON.stringify([textOf(row['name']), textOf(row['id']), row['ticket']])));
-    return renewals.map(({ name, id, ticket }) => alive.has(JSON.stringify([name, id, `${ticket}`])));
+    return renewals.map(({ name, id, sequence }) => alive.has(JSON.stringify([name, id, `${sequence}`])));
   }
 
-  async leave({ name, id, ticket }: EntryKey, signal: Signal): Promise<boolean> {
+  async leave({ name, id, sequence }: EntryKey, signal: Signal): Promise<boolean> {
     return this.#change(
       name,
-      sqlText`DELETE FROM tenure_entries WHERE name = ${name} AND id = ${id} AND (${ticket} = 0 OR ticket = ${ticket})
-        AND expires_at > UTC_TIMESTAMP(6)`,
+      sqlText`DELETE FROM tenure_entries WHERE name = ${name} AND id = ${id}
+        AND (${sequence} = 0 OR ticket = ${sequence}) AND expires_at > UTC_TIMESTAMP(6)`,
       signal,
     );
   }
 
-  async update({ name, id, ticket }: EntryKey, data: string, signal: Signal): Promise<boolean> {
-    // A row that stays as it is may not be counted, so something always changes.
+  async update({ name, id, sequence }: EntryKey, data: string, signal: Signal): Promise<boolean> {
+    // An unchanged row may not be counted as affected, so `updates` always changes.
     return this.#change(
       name,
       sqlText`UPDATE tenure_entries SET data = ${data}, updates = updates + 1 WHERE name = ${name} AND id = ${id}
-        AND ticket = ${ticket} AND expires_at > UTC_TIMESTAMP(6)`,
+        AND ticket = ${sequence} AND expires_at > UTC_TIMESTAMP(6)`,
       signal,
     );
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
+  watch(name: string, onChange: () => void): QueueWatch {
     return this.#watches.add(name, onChange);
   }
 
@@ -201,13 +201,13 @@ function entryOf(row: Row): Entry {
   return {
     name: textOf(row['name']),
     id: textOf(row['id']),
-    ticket: BigInt(String(row['ticket'])),
+    sequence: BigInt(String(row['ticket'])),
     holder: textOf(row['holder']),
     mode: textOf(row['mode']) as EntryMode,
     permits: Number(row['permits']),
     ttlMs: Number(row['ttl_ms']),
     data: textOf(row['data']),
-    // One that expired and was saved by a renewal in the same moment is soon looked at again.
+    // An entry that was renewed just as it expired is soon read again.
     expiresInMs: Math.max(1, Number(row['left_us']) / 1_000),
   };
 }

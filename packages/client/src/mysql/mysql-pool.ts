@@ -1,8 +1,8 @@
 import { UsageError } from '../errors/usage-error.ts';
 
-/** What is used of a connection that a pool lends. */
+/** The methods that the backend uses of a pooled connection. */
 export interface MysqlConnection {
-  /** Gives the rows, or for other statements the counts, and then the columns. */
+  /** Resolves with the rows, or the counts for other statements, followed by the columns. */
   query(sql: string): Promise<readonly [unknown, unknown]>;
   release(): void;
   destroy(): void;
@@ -15,8 +15,8 @@ export interface MysqlPool {
 
 export function requirePool(pool: unknown): asserts pool is MysqlPool {
   const given = (typeof pool === 'object' ? pool : undefined) as Readonly<Record<string, unknown>> | null | undefined;
-  // A pool of callbacks has a method that makes one of promises of it.
+  // A pool with callbacks has a `promise` method, which returns a pool with promises.
   if (typeof given?.['getConnection'] !== 'function' || typeof given['promise'] === 'function') {
-    throw new UsageError('the option pool is no pool of mysql2/promise: make one with its createPool({ uri })');
+    throw new UsageError('the option pool is not a pool of mysql2/promise: create one with its createPool({ uri })');
   }
 }

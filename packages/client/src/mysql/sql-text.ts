@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * SQL with its values in it: a text as the literal of its bytes in UTF-8, a number as its digits. So neither character
- * set nor SQL mode of a connection changes what is meant, and nothing is prepared that a proxy would lose.
+ * SQL with the values inlined: text as a hex literal of its UTF-8 bytes, a number as its digits. So neither the
+ * character set nor the SQL mode of a connection matters, and no prepared statement is needed, which a proxy might
+ * lose.
  */
 export function sqlText(parts: TemplateStringsArray, ...values: readonly (string | number | bigint)[]): string {
   return parts.map((part, at) => `${part}${at < values.length ? literal(values[at] ?? '') : ''}`).join('');

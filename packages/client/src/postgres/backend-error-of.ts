@@ -3,7 +3,7 @@ import type { BackendErrorCode } from '../errors/backend-error.ts';
 
 interface Meaning {
   readonly code: BackendErrorCode;
-  /** What to do about it, or undefined when the message of the driver says all. */
+  /** What to do about it; undefined when the driver's message is enough. */
   readonly advice?: string;
 }
 
@@ -29,13 +29,13 @@ const meanings: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['54', { code: 'refused' }],
 ]);
 
-/** Messages of the driver itself, which have no code. */
+/** Messages of the driver itself, whose errors have no code. */
 const driverMessages: readonly (readonly [RegExp, Meaning])[] = [
   [/Cannot use a pool after calling end/i, { code: 'closed', advice: 'close the backend before its pool' }],
   [/password must be a string|no pg_hba|SASL|SSL/i, { code: 'misconfigured' }],
 ];
 
-/** The statement was rolled back because others ran at the same time: it may be sent again. */
+/** The statement was rolled back because of concurrent ones, so it may be sent again. */
 export function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);
   return state === '40001' || state === '40P01';
@@ -62,7 +62,7 @@ function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** Some failures to connect have their words only in the errors that they hold. */
+/** Some connection failures have their message only in the errors that they contain. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -7,7 +7,7 @@ import type {
   EntryKey,
   EntryMode,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { BackendError } from '../errors/backend-error.ts';
@@ -18,41 +18,42 @@ import {
   createSchemaSql,
   defaultSchema,
   inSchema,
-  lineSchemaSql,
+  leaseSchemaSql,
   migrationLockSql,
   schemaVersion,
-} from './line-schema.ts';
-import { lineStatements } from './line-statements.ts';
-import { NoticeListener } from './notice-listener.ts';
-import type { OpenListenClient } from './notice-listener.ts';
-import { NoticeSender } from './notice-sender.ts';
+} from './lease-schema.ts';
+import { leaseStatements } from './lease-statements.ts';
+import { NotificationListener } from './notification-listener.ts';
+import type { OpenListenClient } from './notification-listener.ts';
+import { NotificationSender } from './notification-sender.ts';
 import { requirePool } from './postgres-pool.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 import { StatementRunner } from './statement-runner.ts';
 
 const year = 366 * 24 * 3_600_000;
 const pollIntervalMs = 1_000;
-/** With hints a poll only makes up for lost ones. */
+/** With hints, polling is needed only for lost ones. */
 const pollWhileListeningMs = 5_000;
 
 export interface PostgresBackendOptions {
-  /** A `Pool` of `pg`, of the caller's, which the backend never ends. It may go through a transaction-pooling proxy. */
+  /** A `Pool` of `pg`. The backend never ends it. It may connect through a transaction-pooling proxy. */
   readonly pool: PostgresPool;
   /**
-   * Makes a new, unconnected `Client` of `pg` for a direct connection: `() => new Client({ connectionString })`. With
-   * it waiters wake by NOTIFY; without it they poll. The backend connects, reconnects and ends what this makes.
+   * Returns a new, unconnected `Client` of `pg` for a direct connection: `() => new Client({ connectionString })`. With
+   * it waiters wake by NOTIFY; without it they poll. The backend connects and ends the clients, and asks for a new one
+   * to reconnect.
    */
   readonly listen?: OpenListenClient;
-  /** Where the tables are: `public` when it is left out. */
+  /** The schema of the tables; `public` by default. */
   readonly schema?: string;
-  /** Waiters look again after so long at the latest: 1000, or 5000 with `listen`. */
+  /** The longest time between two reads of a waiter; 1000 by default, or 5000 with `listen`. */
   readonly pollIntervalMs?: number;
 }
 
 export interface PostgresBackend extends LeaseBackend {
   /**
-   * Makes the tables, or brings them up to date. Does nothing when they are, so that every process may call it at its
-   * start, also all at once. The rights to create tables are needed for it once only.
+   * Creates the tables, or updates them. Does nothing when they are current, so every process may call it at startup,
+   * also concurrently. The rights to create tables are needed only once.
    */
   migrate(): Promise<void>;
 }
@@ -62,16 +63,18 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   requirePool(options.pool);
   const { listen, pollIntervalMs: intervalMs } = options;
   if (listen !== undefined && typeof listen !== 'function') {
-    throw new UsageError('the option listen makes a client: () => new Client({ connectionString })');
+    throw new UsageError(
+      'the option listen must be a function that returns a client: () => new Client({ connectionString })',
+    );
   }
   if (intervalMs !== undefined && !(intervalMs > 0 && Number.isFinite(intervalMs))) {
     throw new UsageError(`pollIntervalMs is a number of milliseconds greater than 0, not ${intervalMs}`);
   }
-  if (options.schema === '') throw new UsageError('the option schema is the name of a schema, not an empty text');
-  return new LineTables(options);
+  if (options.schema === '') throw new UsageError('the option schema must not be empty');
+  return new PostgresTableBackend(options);
 }
 
-class LineTables implements PostgresBackend {
+class PostgresTableBackend implements PostgresBackend {
   readonly kind = 'postgres';
   readonly limits: BackendLimits = {
     minTtlMs: 1,
@@ -82,29 +85,29 @@ class LineTables implements PostgresBackend {
   readonly pollIntervalMs: number;
   readonly #schema: string;
   readonly #runner: StatementRunner;
-  readonly #notices: NoticeSender;
-  readonly #listener: NoticeListener | undefined;
-  readonly #sql: Readonly<Record<keyof typeof lineStatements, string>>;
+  readonly #notifications: NotificationSender;
+  readonly #listener: NotificationListener | undefined;
+  readonly #sql: Readonly<Record<keyof typeof leaseStatements, string>>;
 
   constructor({ pool, listen, schema = defaultSchema, pollIntervalMs: intervalMs }: PostgresBackendOptions) {
     this.pollIntervalMs = intervalMs ?? (listen === undefined ? pollIntervalMs : pollWhileListeningMs);
     this.#schema = schema;
     this.#runner = new StatementRunner(pool);
-    this.#notices = new NoticeSender(this.#runner);
-    this.#listener = listen === undefined ? undefined : new NoticeListener(listen);
+    this.#notifications = new NotificationSender(this.#runner);
+    this.#listener = listen === undefined ? undefined : new NotificationListener(listen);
     this.#sql = {
-      enter: inSchema(lineStatements.enter, schema),
-      list: inSchema(lineStatements.list, schema),
-      renew: inSchema(lineStatements.renew, schema),
-      leave: inSchema(lineStatements.leave, schema),
-      update: inSchema(lineStatements.update, schema),
+      enter: inSchema(leaseStatements.enter, schema),
+      list: inSchema(leaseStatements.list, schema),
+      renew: inSchema(leaseStatements.renew, schema),
+      leave: inSchema(leaseStatements.leave, schema),
+      update: inSchema(leaseStatements.update, schema),
     };
   }
 
   async migrate(): Promise<void> {
     const { signal } = new AbortController();
     if ((await this.#version(signal)) >= schemaVersion) return;
-    const script = `${migrationLockSql}\n${createSchemaSql(this.#schema)}\n${inSchema(lineSchemaSql, this.#schema)}`;
+    const script = `${migrationLockSql}\n${createSchemaSql(this.#schema)}\n${inSchema(leaseSchemaSql, this.#schema)}`;
     await this.#runner.runScript(script, signal);
   }
 
@@ -112,9 +115,9 @@ class LineTables implements PostgresBackend {
     const { name, id, holder, mode, permits, ttlMs, data } = claim;
     const values = [name, id, holder, mode, permits, Math.ceil(ttlMs), data, onlyIfHolds];
     const rows = await this.#runner.run(this.#sql.enter, values, signal);
-    const ticket = rows[0]?.['own_ticket'];
-    if (typeof ticket === 'string') this.#notices.tellSoon(name);
-    return { ticket: typeof ticket === 'string' ? BigInt(ticket) : undefined, entries: rows.map(readEntry) };
+    const sequence = rows[0]?.['own_ticket'];
+    if (typeof sequence === 'string') this.#notifications.notifySoon(name);
+    return { sequence: typeof sequence === 'string' ? BigInt(sequence) : undefined, entries: rows.map(readEntry) };
   }
 
   async list(name: string, signal: Signal): Promise<readonly Entry[]> {
@@ -125,29 +128,29 @@ class LineTables implements PostgresBackend {
     const columns = [
       renewals.map(({ name }) => name),
       renewals.map(({ id }) => id),
-      renewals.map(({ ticket }) => `${ticket}`),
+      renewals.map(({ sequence }) => `${sequence}`),
       renewals.map(({ ttlMs }) => Math.ceil(ttlMs)),
     ];
     if (renewals.length === 0) return [];
     const rows = await this.#runner.run(this.#sql.renew, columns, signal);
     const renewed = new Set(rows.map((row) => JSON.stringify([row['name'], row['id'], row['ticket']])));
-    return renewals.map(({ name, id, ticket }) => renewed.has(JSON.stringify([name, id, `${ticket}`])));
+    return renewals.map(({ name, id, sequence }) => renewed.has(JSON.stringify([name, id, `${sequence}`])));
   }
 
-  async leave({ name, id, ticket }: EntryKey, signal: Signal): Promise<boolean> {
-    const rows = await this.#runner.run(this.#sql.leave, [name, id, `${ticket}`], signal);
-    // A process may end when it has left, so this notice is waited for; but not by one who waits no longer.
-    if (rows.length > 0) await abortable(this.#notices.tell(name), signal).catch(() => undefined);
+  async leave({ name, id, sequence }: EntryKey, signal: Signal): Promise<boolean> {
+    const rows = await this.#runner.run(this.#sql.leave, [name, id, `${sequence}`], signal);
+    // Awaited because the process may end after it has left, but not beyond an abort of the caller.
+    if (rows.length > 0) await abortable(this.#notifications.notify(name), signal).catch(() => undefined);
     return rows.some((row) => row['lived'] === 'true');
   }
 
-  async update({ name, id, ticket }: EntryKey, data: string, signal: Signal): Promise<boolean> {
-    const rows = await this.#runner.run(this.#sql.update, [name, id, `${ticket}`, data], signal);
-    if (rows.length > 0) this.#notices.tellSoon(name);
+  async update({ name, id, sequence }: EntryKey, data: string, signal: Signal): Promise<boolean> {
+    const rows = await this.#runner.run(this.#sql.update, [name, id, `${sequence}`, data], signal);
+    if (rows.length > 0) this.#notifications.notifySoon(name);
     return rows.length > 0;
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
+  watch(name: string, onChange: () => void): QueueWatch {
     return this.#listener?.watch(name, onChange) ?? { close: () => undefined };
   }
 
@@ -156,7 +159,7 @@ class LineTables implements PostgresBackend {
     this.#listener?.close();
   }
 
-  /** 0 when there are no tables yet, or no schema. */
+  /** 0 when the tables or the schema do not exist yet. */
   async #version(signal: Signal): Promise<number> {
     const text = inSchema('SELECT max(version)::text AS version FROM public.tenure_versions', this.#schema);
     try {
@@ -172,7 +175,7 @@ function readEntry(row: Readonly<Record<string, unknown>>): Entry {
   return {
     name: String(row['name']),
     id: String(row['id']),
-    ticket: BigInt(String(row['ticket'])),
+    sequence: BigInt(String(row['ticket'])),
     holder: String(row['holder']),
     mode: row['mode'] as EntryMode,
     permits: Number(row['permits']),

@@ -1,25 +1,25 @@
 import { UsageError } from '../errors/usage-error.ts';
 
-/** What is used of a result of `pg`. */
+/** The fields that the backend uses of a result of `pg`. */
 export interface PostgresResult {
   readonly rows: readonly unknown[];
 }
 
-/** What is used of a client that a pool lends. */
+/** The methods that the backend uses of a pooled client. */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
   on(event: 'error', listener: (error: Error) => void): unknown;
   removeListener(event: 'error', listener: (error: Error) => void): unknown;
-  /** With an error the connection is closed instead of lent again. */
+  /** With an error the connection is closed instead of reused. */
   release(error?: Error | boolean): void;
 }
 
-/** A `Pool` of `pg`, or anything that does the same. It may go through a proxy that pools transactions. */
+/** A `Pool` of `pg`, or a compatible object. It may connect through a transaction-pooling proxy. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
 }
 
-/** A `Client` of `pg` on a direct connection: LISTEN does not work through a proxy that pools transactions. */
+/** A `Client` of `pg` on a direct connection: LISTEN does not work through a transaction-pooling proxy. */
 export interface PostgresListenClient {
   connect(): Promise<unknown>;
   query(text: string): Promise<unknown>;
@@ -32,8 +32,8 @@ export interface PostgresListenClient {
 export function requirePool(pool: unknown): asserts pool is PostgresPool {
   const given = (typeof pool === 'object' ? pool : undefined) as Readonly<Record<string, unknown>> | null | undefined;
   const isPool = typeof given?.['connect'] === 'function' && typeof given['query'] === 'function';
-  // A single client has the number of its server process, or a place for it, and its connect() lends nothing.
+  // A single client has `processID` or `release`, and its connect() returns no pooled client.
   if (!isPool || 'processID' in given || 'release' in given) {
-    throw new UsageError('the option pool is no Pool of pg: make one with new Pool({ connectionString })');
+    throw new UsageError('the option pool is not a Pool of pg: create one with new Pool({ connectionString })');
   }
 }

@@ -1,7 +1,7 @@
 import { BackendError } from '../errors/backend-error.ts';
 import type { BackendErrorCode } from '../errors/backend-error.ts';
 
-/** The three drivers have codes of three kinds, and all of them the words of SQLite. */
+/** The three drivers have different error codes, but all of them have SQLite's messages. */
 const meanings: readonly (readonly [RegExp, BackendErrorCode, string])[] = [
   [/no such (table|column)/i, 'not-migrated', 'call await backend.migrate() once, or run sql/sqlite/0001-leases.sql'],
   [/not open|has been closed|is closed|finalized/i, 'closed', 'close the backend before its database'],
@@ -11,7 +11,7 @@ const meanings: readonly (readonly [RegExp, BackendErrorCode, string])[] = [
   [/too big|constraint failed|bind/i, 'refused', 'it does not take these values'],
 ];
 
-/** Another connection has the file just now; nothing was done. */
+/** Another connection has locked the file; the statement had no effect. */
 export function isBusy(error: unknown): boolean {
   return (
     error instanceof Error && /database( table| schema)? is locked|SQLITE_BUSY|SQLITE_LOCKED/i.test(wordsOf(error))

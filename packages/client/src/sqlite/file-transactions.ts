@@ -5,7 +5,7 @@ import { backendErrorOf, isBusy } from './backend-error-of.ts';
 import type { SqliteDatabase, SqliteStatement } from './sqlite-database.ts';
 
 const busyPauseMs = 8;
-/** SQLite itself waits no longer: nothing else runs in this process meanwhile. */
+/** Short, because SQLite's own waiting blocks the event loop. */
 const busyTimeoutMs = 10;
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export class FileTransactions {
   #isSetUp = false;
   #isClosed = false;
 
-  /** A call waits so long for other processes that write, before it fails as unavailable. */
+  /** A call waits up to `lockedAtMostMs` for writers in other processes before it fails as `unavailable`. */
   constructor(database: SqliteDatabase, lockedAtMostMs: number) {
     this.#database = database;
     this.#lockedAtMostMs = lockedAtMostMs;
@@ -29,7 +29,7 @@ export class FileTransactions {
     this.#statements.clear();
   }
 
-  /** Nobody else writes while it runs. Waits its turn; `work` may therefore be called more than once, and is undone. */
+  /** Runs `work` as the only writer. After a busy error it is rolled back and called again. */
   write<T>(signal: Signal, work: () => T): Promise<T> {
     return this.#whenFree(signal, () => {
       this.#database.exec('BEGIN IMMEDIATE');
@@ -44,7 +44,7 @@ export class FileTransactions {
     });
   }
 
-  /** What one statement sees. */
+  /** For `work` of one statement, which needs no transaction. */
   read<T>(signal: Signal, work: () => T): Promise<T> {
     return this.#whenFree(signal, work);
   }
@@ -78,7 +78,7 @@ export class FileTransactions {
           throw new BackendError('sqlite', 'unavailable', words, { cause: error });
         }
       }
-      // Drawn at random, so that two that meet do not meet again.
+      // Random, so that two processes that collide do not collide again.
       const pauseMs = Math.random() * busyPauseMs;
       await abortable(new Promise<void>((resolve) => setTimeout(resolve, pauseMs)), signal);
     }
@@ -86,7 +86,7 @@ export class FileTransactions {
 
   #setUp(): void {
     if (this.#isSetUp) return;
-    // A statement that gives a row is not for exec() with every driver.
+    // Not every driver allows a statement that returns a row in exec().
     this.#database.prepare(`PRAGMA busy_timeout = ${busyTimeoutMs}`).all();
     this.#isSetUp = true;
   }
@@ -108,9 +108,9 @@ export class FileTransactions {
   }
 }
 
-/** Some drivers cut a text off at its first character 0, and two names would be one. */
+/** Some drivers truncate text at its first null character, which would make two names equal. */
 function requireWholeTexts(values: readonly (string | number)[]): void {
   if (values.some((value) => typeof value === 'string' && value.includes('\0'))) {
-    throw new BackendError('sqlite', 'refused', 'a text with the character 0 cannot be kept');
+    throw new BackendError('sqlite', 'refused', 'text with a null character cannot be stored');
   }
 }

@@ -1,14 +1,13 @@
-import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Libsql from 'libsql';
-import { afterAll, describe, inject, test } from 'vitest';
+import { afterAll, describe, expect, inject, test } from 'vitest';
 import { BackendError } from '../errors/backend-error.ts';
 import { UsageError } from '../errors/usage-error.ts';
 import { backendConformance } from '../testing/index.ts';
 import type { ConformanceStore } from '../testing/index.ts';
-import { lineSchemaSql } from './line-schema.ts';
+import { leaseSchemaSql } from './lease-schema.ts';
 import { sqliteBackend } from './sqlite-backend.ts';
 import type { SqliteDatabase } from './sqlite-database.ts';
 
@@ -20,7 +19,7 @@ type OpenFile = (path: string) => Closable;
 
 const signal = new AbortController().signal;
 const claim = { name: 'job', id: 'id', holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 60_000, data: '' } as const;
-const key = { name: 'job', id: 'id', ticket: 1n };
+const key = { name: 'job', id: 'id', sequence: 1n };
 
 const openLibsql: OpenFile = (path) => new Libsql(path) as unknown as Closable;
 
@@ -73,37 +72,38 @@ for (const [driver, open] of drivers) {
       backendConformance(() => makeStore(open), { framework: { describe, test, afterAll }, seed: inject('seed') });
     });
 
-    test('hints at once of what it does itself', async () => {
+    test('hints at once of its own changes', async () => {
       await withFile(open, async (database) => {
         const backend = sqliteBackend({ database });
         await backend.migrate();
         const hinted = new Promise<void>((resolve) => backend.watch('job', resolve));
         await backend.enter(claim, { onlyIfHolds: false, signal });
-        await assert.doesNotReject(hinted);
+        await expect(hinted).resolves.toBeUndefined();
       });
     });
 
     test('runs the same SQL as the file in the package, any number of times', async () => {
       const file = new URL('../../sql/sqlite/0001-leases.sql', import.meta.url);
       const text = readFileSync(file, 'utf8');
-      assert.ok(text.endsWith(`BEGIN IMMEDIATE;\n\n${lineSchemaSql}\nCOMMIT;\n`), 'copy line-schema.ts into it');
+      expect(text.endsWith(`BEGIN IMMEDIATE;\n\n${leaseSchemaSql}\nCOMMIT;\n`), 'copy lease-schema.ts into it').toBe(
+        true,
+      );
       await withFile(open, async (database) => {
         for (let times = 0; times < 2; times++) database.exec(text);
         const backend = sqliteBackend({ database });
         await backend.migrate();
-        assert.equal((await backend.enter(claim, { onlyIfHolds: true, signal })).ticket, 1n);
+        expect((await backend.enter(claim, { onlyIfHolds: true, signal })).sequence).toBe(1n);
       });
     });
 
-    test('says what to do when it is not migrated, closed, locked or in a transaction', async () => {
+    test('reports what to do when it is not migrated, closed, locked or in a transaction', async () => {
       await withFile(open, async (database, path) => {
         const backend = sqliteBackend({ database, lockedAtMostMs: 200 });
         const fails = async (code: string, words: RegExp): Promise<void> => {
           for (const call of [() => backend.list('job', signal), () => backend.renew([{ ...key, ttlMs: 9 }], signal)]) {
-            await assert.rejects(call(), (error) => {
-              assert.ok(error instanceof BackendError && error.backendCode === code, String(error));
-              return words.test(error.message);
-            });
+            const error = await call().catch((cause: unknown) => cause);
+            expect(error).toBeInstanceOf(BackendError);
+            expect(error).toMatchObject({ backendCode: code, message: expect.stringMatching(words) });
           }
         };
         await fails('not-migrated', /backend\.migrate\(\)/);
@@ -115,7 +115,7 @@ for (const [driver, open] of drivers) {
         other.exec('ROLLBACK');
         other.close();
         database.exec('BEGIN');
-        await assert.rejects(backend.leave(key, signal), /a connection of its own/);
+        await expect(backend.leave(key, signal)).rejects.toThrow(/a connection of its own/);
         database.exec('ROLLBACK');
         database.close();
         await fails('closed', /before its database/);
@@ -124,15 +124,15 @@ for (const [driver, open] of drivers) {
   });
 }
 
-test('sqliteBackend takes no other database, and no time that is none', () => {
+test('sqliteBackend refuses an invalid database and invalid times', () => {
   const database = openLibsql(':memory:');
   const wrong = [{}, { database: {} }, { database, pollIntervalMs: Number.NaN }, { database, lockedAtMostMs: 0 }];
   for (const options of wrong) {
-    assert.throws(() => sqliteBackend(options as { database: SqliteDatabase }), UsageError);
+    expect(() => sqliteBackend(options as { database: SqliteDatabase })).toThrow(UsageError);
   }
 });
 
-test('gives no life less than its time, and none a millisecond more than it needs', async () => {
+test('lets no entry expire before its TTL, and none a millisecond later than necessary', async () => {
   await withFile(openLibsql, async (database) => {
     const backend = sqliteBackend({ database });
     await backend.migrate();
@@ -144,7 +144,8 @@ test('gives no life less than its time, and none a millisecond more than it need
       const [row] = endOf.all(id) as readonly { readonly expires_at_ms: number }[];
       const endMs = (row?.expires_at_ms ?? 0) - claim.ttlMs;
       // A clock in whole milliseconds shows the same for up to one more, which the entry is given.
-      assert.ok(beforeMs + 1 <= endMs && endMs <= Date.now() + 1, `${endMs - beforeMs} ms after it was asked`);
+      expect(beforeMs + 1, `${endMs - beforeMs} ms after it was asked`).toBeLessThanOrEqual(endMs);
+      expect(endMs, `${endMs - beforeMs} ms after it was asked`).toBeLessThanOrEqual(Date.now() + 1);
     }
   });
 });

@@ -1,5 +1,5 @@
-import { LineWatches } from '../backend/line-watches.ts';
-import { standing } from '../backend/standing.ts';
+import { QueueWatches } from '../backend/queue-watches.ts';
+import { queuePosition } from '../backend/queue-position.ts';
 import type {
   BackendLimits,
   Claim,
@@ -9,25 +9,26 @@ import type {
   EntryKey,
   EntryMode,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import { UsageError } from '../errors/usage-error.ts';
 import type { Signal } from '../time/signal.ts';
 import { FileTransactions } from './file-transactions.ts';
 import type { Row } from './file-transactions.ts';
-import { lineSchemaSql } from './line-schema.ts';
+import { leaseSchemaSql } from './lease-schema.ts';
 import { requireDatabase } from './sqlite-database.ts';
 import type { SqliteDatabase } from './sqlite-database.ts';
 
 const year = 366 * 24 * 3_600_000;
-/** Reading a line takes some microseconds, and nothing tells of what another process did. */
+/** Short, because a read takes microseconds and changes of other processes are found only by polling. */
 const defaultPollIntervalMs = 200;
 const defaultLockedAtMostMs = 5_000;
 
 /**
- * The machine's clock, in whole milliseconds since 1970, read by SQLite, so that all processes have the same. Days are
- * a double there, hence the rounding: cutting off would make every other reading a millisecond too early.
+ * The machine's clock in whole milliseconds since 1970, read by SQLite, so that all processes use the same one. SQLite
+ * counts days in a double, so the value is rounded: truncating would make about half of the readings one millisecond
+ * too early.
  */
 const nowMs = `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`;
 
@@ -35,9 +36,9 @@ const sql = {
   list: `SELECT name, id, CAST(ticket AS TEXT) AS ticket, holder, mode, permits, ttl_ms, data,
     expires_at_ms - ${nowMs} AS left_ms FROM tenure_entries AS e WHERE name = ? ORDER BY e.ticket`,
   sweep: `DELETE FROM tenure_entries WHERE name = ? AND expires_at_ms <= ${nowMs}`,
-  nextTicket: `INSERT INTO tenure_lines (name, last_ticket) VALUES (?, 1)
+  nextSequence: `INSERT INTO tenure_lines (name, last_ticket) VALUES (?, 1)
     ON CONFLICT (name) DO UPDATE SET last_ticket = last_ticket + 1 RETURNING CAST(last_ticket AS TEXT) AS ticket`,
-  // A clock in whole milliseconds may be almost one behind: one more, so that no life is over early.
+  // One more, because a clock in whole milliseconds may be almost one behind, and no entry may expire early.
   enter: `INSERT INTO tenure_entries (name, ticket, id, holder, mode, permits, ttl_ms, data, expires_at_ms)
     VALUES (?, CAST(? AS INTEGER), ?, ?, ?, ?, ?, ?, ${nowMs} + ? + 1)`,
   renew: `UPDATE tenure_entries SET ttl_ms = ?, expires_at_ms = ${nowMs} + ? + 1
@@ -50,18 +51,18 @@ const sql = {
 
 export interface SqliteBackendOptions {
   /**
-   * A connection of libsql, better-sqlite3 or node:sqlite that nothing else uses: the backend sets its busy timeout and
-   * opens transactions on it. It stays the caller's, who closes it after the backend.
+   * A connection of libsql, better-sqlite3 or node:sqlite for the backend alone: it sets the busy timeout and opens
+   * transactions. The caller closes it after the backend.
    */
   readonly database: SqliteDatabase;
-  /** Waiters look again after so long at the latest: 200. */
+  /** The longest time between two reads of a waiter; 200 by default. */
   readonly pollIntervalMs?: number;
-  /** A call fails as unavailable when other connections have kept the file locked for so long: 5000. */
+  /** A call fails as `unavailable` when other connections have kept the file locked this long; 5000 by default. */
   readonly lockedAtMostMs?: number;
 }
 
 export interface SqliteBackend extends LeaseBackend {
-  /** Makes the tables, where there are none. Every process may call it at its start. */
+  /** Creates the tables unless they exist. Every process may call it at startup. */
   migrate(): Promise<void>;
 }
 
@@ -74,10 +75,10 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
       throw new UsageError(`${name} is a number of milliseconds greater than 0, not ${ms}`);
     }
   }
-  return new LineFile(options.database, { pollIntervalMs, lockedAtMostMs });
+  return new SqliteFileBackend(options.database, { pollIntervalMs, lockedAtMostMs });
 }
 
-class LineFile implements SqliteBackend {
+class SqliteFileBackend implements SqliteBackend {
   readonly kind = 'sqlite';
   readonly limits: BackendLimits = {
     minTtlMs: 1,
@@ -87,8 +88,8 @@ class LineFile implements SqliteBackend {
   };
   readonly pollIntervalMs: number;
   readonly #file: FileTransactions;
-  /** They are told of what this backend does. Other processes are seen by polling. */
-  readonly #watches = new LineWatches();
+  /** Hints of this backend's own changes. Changes of other processes are found by polling. */
+  readonly #watches = new QueueWatches();
 
   constructor(
     database: SqliteDatabase,
@@ -99,7 +100,7 @@ class LineFile implements SqliteBackend {
   }
 
   async migrate(): Promise<void> {
-    await this.#file.write(new AbortController().signal, () => this.#file.exec(lineSchemaSql));
+    await this.#file.write(new AbortController().signal, () => this.#file.exec(leaseSchemaSql));
   }
 
   async enter(claim: Claim, { onlyIfHolds, signal }: EnterOptions): Promise<Entered> {
@@ -109,35 +110,37 @@ class LineFile implements SqliteBackend {
   }
 
   async list(name: string, signal: Signal): Promise<readonly Entry[]> {
-    // Writing takes turns and reading does not, so it writes only when there is something to remove.
-    const line = await this.#file.read(signal, () => this.#line(name));
-    if (line.every(isAlive)) return line.map(entryOf);
-    return this.#file.write(signal, () => this.#sweptLine(name));
+    // Writers take turns and readers do not, so it writes only if there is an expired entry to remove.
+    const queue = await this.#file.read(signal, () => this.#queue(name));
+    if (queue.every(isAlive)) return queue.map(entryOf);
+    return this.#file.write(signal, () => this.#sweptQueue(name));
   }
 
   async renew(renewals: readonly Renewal[], signal: Signal): Promise<readonly boolean[]> {
     if (renewals.length === 0) return [];
     return this.#file.write(signal, () =>
-      renewals.map(({ name, id, ticket, ttlMs }) => {
+      renewals.map(({ name, id, sequence, ttlMs }) => {
         const ms = Math.ceil(ttlMs);
-        return this.#file.all(sql.renew, ms, ms, name, id, `${ticket}`).length > 0;
+        return this.#file.all(sql.renew, ms, ms, name, id, `${sequence}`).length > 0;
       }),
     );
   }
 
-  async leave({ name, id, ticket }: EntryKey, signal: Signal): Promise<boolean> {
-    const ended = await this.#file.write(signal, () => this.#file.all(sql.leave, name, id, `${ticket}`, `${ticket}`));
+  async leave({ name, id, sequence }: EntryKey, signal: Signal): Promise<boolean> {
+    const ended = await this.#file.write(signal, () =>
+      this.#file.all(sql.leave, name, id, `${sequence}`, `${sequence}`),
+    );
     if (ended.length > 0) this.#watches.hint(name);
     return ended.some((row) => Number(row['lived']) === 1);
   }
 
-  async update({ name, id, ticket }: EntryKey, data: string, signal: Signal): Promise<boolean> {
-    const rows = await this.#file.write(signal, () => this.#file.all(sql.update, data, name, id, `${ticket}`));
+  async update({ name, id, sequence }: EntryKey, data: string, signal: Signal): Promise<boolean> {
+    const rows = await this.#file.write(signal, () => this.#file.all(sql.update, data, name, id, `${sequence}`));
     if (rows.length > 0) this.#watches.hint(name);
     return rows.length > 0;
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
+  watch(name: string, onChange: () => void): QueueWatch {
     return this.#watches.add(name, onChange);
   }
 
@@ -148,23 +151,23 @@ class LineFile implements SqliteBackend {
 
   #enterNow(claim: Claim, onlyIfHolds: boolean): Entered {
     const { name, id, holder, mode, permits, data } = claim;
-    const line = this.#sweptLine(name);
-    const last = line.at(-1)?.ticket ?? 0n;
-    if (onlyIfHolds && !standing(line, { ...claim, ticket: last + 1n }).holds) {
-      return { ticket: undefined, entries: line };
+    const queue = this.#sweptQueue(name);
+    const last = queue.at(-1)?.sequence ?? 0n;
+    if (onlyIfHolds && !queuePosition(queue, { ...claim, sequence: last + 1n }).holds) {
+      return { sequence: undefined, entries: queue };
     }
     const ttlMs = Math.ceil(claim.ttlMs);
-    const ticket = String(this.#file.all(sql.nextTicket, name)[0]?.['ticket']);
-    this.#file.run(sql.enter, name, ticket, id, holder, mode, permits, ttlMs, data, ttlMs);
-    return { ticket: BigInt(ticket), entries: this.#line(name).map(entryOf) };
+    const sequence = String(this.#file.all(sql.nextSequence, name)[0]?.['ticket']);
+    this.#file.run(sql.enter, name, sequence, id, holder, mode, permits, ttlMs, data, ttlMs);
+    return { sequence: BigInt(sequence), entries: this.#queue(name).map(entryOf) };
   }
 
-  #sweptLine(name: string): readonly Entry[] {
+  #sweptQueue(name: string): readonly Entry[] {
     this.#file.run(sql.sweep, name);
-    return this.#line(name).map(entryOf);
+    return this.#queue(name).map(entryOf);
   }
 
-  #line(name: string): readonly Row[] {
+  #queue(name: string): readonly Row[] {
     return this.#file.all(sql.list, name);
   }
 }
@@ -177,13 +180,13 @@ function entryOf(row: Row): Entry {
   return {
     name: String(row['name']),
     id: String(row['id']),
-    ticket: BigInt(String(row['ticket'])),
+    sequence: BigInt(String(row['ticket'])),
     holder: String(row['holder']),
     mode: row['mode'] as EntryMode,
     permits: Number(row['permits']),
     ttlMs: Number(row['ttl_ms']),
     data: String(row['data']),
-    // One that ended within this very call is still shown, and soon looked at again.
+    // An entry that expired during this call is still returned, and soon read again.
     expiresInMs: Math.max(1, Number(row['left_ms'])),
   };
 }

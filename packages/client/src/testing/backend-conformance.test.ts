@@ -1,41 +1,40 @@
-import assert from 'node:assert/strict';
-import { describe, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import type { Entered, Entry, EntryKey, LeaseBackend } from '../backend/lease-backend.ts';
 import { memoryBackend } from '../memory/index.ts';
 import { backendConformance, conformanceCases } from './backend-conformance.ts';
-import { ConformanceLab } from './conformance/conformance-lab.ts';
+import { ConformanceFixture } from './conformance/conformance-fixture.ts';
 import { closeCase } from './conformance/store-cases.ts';
 
 type Breakage = (backend: LeaseBackend) => Partial<LeaseBackend>;
 
 interface BrokenBackend {
   readonly what: string;
-  /** A part of the name of a case that must fail. */
+  /** A part of the name of the case that must fail. */
   readonly caughtBy: string;
   readonly breakIt: Breakage;
 }
 
 const hints = ['came', 'updated', 'left', 'expired'] as const;
-/** What does not come from a broken backend is not waited for long. */
+/** A short limit, since a broken backend never sends the awaited event. */
 const waitAtMostMs = 1_500;
-/** So early that a machine which stands still for half a life sees it all the same. */
+/** So early that a machine that pauses for half a TTL still notices it. */
 const early = 0.1;
 const never = new AbortController().signal;
 const all = [...conformanceCases({ hints }), closeCase];
 
-/** Backends of the kind that others have shipped, made from the memory backend by breaking one promise. */
+/** Defects that real backends had, each made by breaking one promise of the memory backend. */
 const broken: readonly BrokenBackend[] = [
   {
-    what: 'begins its counter anew when a line is empty',
-    caughtBy: 'tickets grow on when all have left',
+    what: 'restarts its counter when a queue is empty',
+    caughtBy: 'sequence numbers grow on when all have left',
     breakIt: (backend) => ({
       async enter(claim, options) {
         const before = await backend.list(claim.name, options.signal);
         const entered = await backend.enter(claim, options);
         if (before.length > 0) return entered;
-        return { ticket: 1n, entries: entered.entries.map((entry) => ({ ...entry, ticket: 1n })) };
+        return { sequence: 1n, entries: entered.entries.map((entry) => ({ ...entry, sequence: 1n })) };
       },
-      leave: async (key, signal) => backend.leave({ ...key, ticket: 0n }, signal),
+      leave: async (key, signal) => backend.leave({ ...key, sequence: 0n }, signal),
       list: async () => [],
     }),
   },
@@ -51,18 +50,22 @@ const broken: readonly BrokenBackend[] = [
   },
   {
     what: 'releases by the id alone',
-    caughtBy: 'leaving needs the name, the id and the ticket',
-    breakIt: (backend) => ({ leave: (key, signal) => backend.leave({ ...key, ticket: 0n }, signal) }),
+    caughtBy: 'leaving needs the name, the id and the sequence number',
+    breakIt: (backend) => ({ leave: (key, signal) => backend.leave({ ...key, sequence: 0n }, signal) }),
   },
-  { what: 'revives what has expired', caughtBy: 'who was seen to have expired is never renewed', breakIt: reviving },
+  {
+    what: 'revives what has expired',
+    caughtBy: 'an entry that was seen to have expired is never renewed',
+    breakIt: reviving,
+  },
   {
     what: 'revives what has expired, though another took its place',
     caughtBy: 'nor is one in whose place another was entered',
     breakIt: reviving,
   },
   {
-    what: 'gives the line in another order',
-    caughtBy: 'the line is in their order',
+    what: 'lists the queue in another order',
+    caughtBy: 'the queue is in their order',
     breakIt: (backend) => ({ list: async (name, signal) => (await backend.list(name, signal)).toReversed() }),
   },
   {
@@ -79,8 +82,8 @@ const broken: readonly BrokenBackend[] = [
           return entered;
         },
         list: async (name, signal) => {
-          const line = await backend.list(name, signal);
-          return line.filter(({ id }) => (hiddenUntilMs.get(id) ?? 0) < performance.now());
+          const queue = await backend.list(name, signal);
+          return queue.filter(({ id }) => (hiddenUntilMs.get(id) ?? 0) < performance.now());
         },
       };
     },
@@ -106,7 +109,7 @@ const broken: readonly BrokenBackend[] = [
       async enter(claim, options) {
         const entries = await backend.list(claim.name, options.signal);
         await new Promise((resolve) => setTimeout(resolve, 5));
-        if (options.onlyIfHolds && entries.length > 0) return { ticket: undefined, entries };
+        if (options.onlyIfHolds && entries.length > 0) return { sequence: undefined, entries };
         return backend.enter(claim, { ...options, onlyIfHolds: false });
       },
     }),
@@ -131,7 +134,7 @@ const broken: readonly BrokenBackend[] = [
   },
   {
     what: "goes by the client's clock",
-    caughtBy: "a clock of the client's",
+    caughtBy: 'a client whose wall clock',
     breakIt: (backend) => {
       const endsAtMs = new Map<string, number>();
       return {
@@ -140,8 +143,8 @@ const broken: readonly BrokenBackend[] = [
           return backend.enter(claim, options);
         },
         list: async (name, signal) => {
-          const line = await backend.list(name, signal);
-          return line.filter(({ id }) => (endsAtMs.get(id) ?? 0) > Date.now());
+          const queue = await backend.list(name, signal);
+          return queue.filter(({ id }) => (endsAtMs.get(id) ?? 0) > Date.now());
         },
       };
     },
@@ -241,20 +244,17 @@ describe('backendConformance', () => {
     const { what, caughtBy, breakIt, found } = each;
     const [one = closeCase] = found;
     test(`catches a backend that ${what}`, { concurrent: isWaiting(each) }, async () => {
-      assert.equal(found.length, 1, `one case is called "${caughtBy}"`);
-      await assert.rejects(runOn(breakIt, one), assert.AssertionError);
+      expect(found.length, `one case is called "${caughtBy}"`).toBe(1);
+      await expect(runOn(breakIt, one)).rejects.toMatchObject({ code: 'ERR_ASSERTION' });
     });
   }
 
-  test('has a case for every name once', () => {
+  test('has every case name only once', () => {
     const names = all.map(({ name }) => name);
-    assert.deepEqual(
-      names.filter((name, at) => names.indexOf(name) < at),
-      [],
-    );
+    expect(names.filter((name, at) => names.indexOf(name) < at)).toEqual([]);
   });
 
-  test('registers every case with the framework that it is given, and ends what it opened', async () => {
+  test('registers every case with the given framework, and closes its backends', async () => {
     const tests = new Map<string, () => Promise<void>>();
     let disposed = 0;
     let after = async (): Promise<void> => undefined;
@@ -266,17 +266,14 @@ describe('backendConformance', () => {
       },
       hints,
     });
-    assert.deepEqual(
-      [...tests.keys()],
-      all.map(({ name }) => name),
-    );
-    await tests.get('an empty line is empty')?.();
+    expect([...tests.keys()]).toStrictEqual(all.map(({ name }) => name));
+    await tests.get('an empty queue is empty')?.();
     await after();
-    assert.equal(disposed, 1);
+    expect(disposed).toBe(1);
   });
 
-  test('says what to do where there are no globals', () => {
-    assert.throws(() => backendConformance(() => assert.fail()), /give them as the option framework/);
+  test('reports what to do where there are no global test functions', () => {
+    expect(() => backendConformance(() => expect.unreachable())).toThrow(/give them as the option framework/);
   });
 });
 
@@ -287,6 +284,6 @@ async function runOn(breakIt: Breakage, { run }: (typeof all)[number]): Promise<
   const bound = Object.fromEntries(methods.map((method) => [method, whole[method].bind(whole)]));
   const one = { ...backend, ...bound, ...breakIt(whole) } as LeaseBackend;
   const store = { open: () => one, dispose: () => whole.close() };
-  const lab = await ConformanceLab.over(store, { waitAtMostMs, seed: inject('seed') });
-  await run(lab).finally(() => lab.dispose());
+  const fixture = await ConformanceFixture.over(store, { waitAtMostMs, seed: inject('seed') });
+  await run(fixture).finally(() => fixture.dispose());
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { ConformanceLab } from './conformance/conformance-lab.ts';
-import type { ConformanceCase } from './conformance/conformance-lab.ts';
+import { ConformanceFixture } from './conformance/conformance-fixture.ts';
+import type { ConformanceCase } from './conformance/conformance-fixture.ts';
 import type { ConformanceStore, Hint, StoreHook } from './conformance/conformance-store.ts';
-import { endingCases } from './conformance/ending-cases.ts';
+import { leaveAndUpdateCases } from './conformance/leave-and-update-cases.ts';
 import { brokenWatchCases, hintCases, watchCases } from './conformance/hint-cases.ts';
-import { lifeCases } from './conformance/life-cases.ts';
-import { lineCases } from './conformance/line-cases.ts';
+import { lifetimeCases } from './conformance/lifetime-cases.ts';
+import { queueCases } from './conformance/queue-cases.ts';
 import { raceCases } from './conformance/race-cases.ts';
 import { callCases, closeCase, hookCases } from './conformance/store-cases.ts';
 import { globalFramework } from './test-framework.ts';
@@ -28,8 +28,8 @@ export interface ConformanceOptions {
 }
 
 /**
- * Registers the contract of `LeaseBackend` as tests, for whoever writes a backend. `makeStore` makes a store that
- * nobody else uses; it is called twice, since one test closes everything. Names of tests cite the complaints about
+ * Registers the contract of `LeaseBackend` as tests, for authors of backends. `makeStore` makes a store that
+ * no other test uses. It is called twice, because one test closes everything. Test names cite the known issues of
  * other libraries that they keep from coming back.
  */
 export function backendConformance(
@@ -38,25 +38,25 @@ export function backendConformance(
 ): void {
   const { describe, test, afterAll } = options.framework ?? globalFramework();
   describe('the contract of LeaseBackend', () => {
-    let opening: Promise<ConformanceLab> | undefined;
-    const open = async (): Promise<ConformanceLab> => ConformanceLab.over(await makeStore(), options);
+    let opening: Promise<ConformanceFixture> | undefined;
+    const open = async (): Promise<ConformanceFixture> => ConformanceFixture.over(await makeStore(), options);
     const cases = conformanceCases(options);
     const waiting = new Map<ConformanceCase, Promise<void>>();
     for (const one of cases) {
       const run = async (): Promise<void> => {
-        const lab = await (opening ??= open());
-        if (one.isWaiting && waiting.size === 0) beginWaiting(cases, lab, waiting);
+        const fixture = await (opening ??= open());
+        if (one.isWaiting && waiting.size === 0) beginWaiting(cases, fixture, waiting);
         // What is not one of them has the store to itself.
         await Promise.allSettled(waiting.values());
-        await (waiting.get(one) ?? one.run(lab));
+        await (waiting.get(one) ?? one.run(fixture));
       };
       test(one.name, run, caseTimeoutMs);
     }
     test(
       closeCase.name,
       async () => {
-        const lab = await open();
-        await closeCase.run(lab).finally(() => lab.dispose());
+        const fixture = await open();
+        await closeCase.run(fixture).finally(() => fixture.dispose());
       },
       caseTimeoutMs,
     );
@@ -71,10 +71,10 @@ export function backendConformance(
 /** They spend their time on waiting for lives to end: all of them together take as long as the longest. */
 function beginWaiting(
   cases: readonly ConformanceCase[],
-  lab: ConformanceLab,
+  fixture: ConformanceFixture,
   runs: Map<ConformanceCase, Promise<void>>,
 ): void {
-  for (const one of cases.filter(({ isWaiting }) => isWaiting)) runs.set(one, one.run(lab));
+  for (const one of cases.filter(({ isWaiting }) => isWaiting)) runs.set(one, one.run(fixture));
 }
 
 /** All but the one that closes what it uses. Those that break something come last. */
@@ -82,9 +82,9 @@ export function conformanceCases({ hints = [], hooks = [] }: ConformanceOptions)
   const canBreakWatches = hooks.includes('killConnections') && hints.includes('came');
   return [
     ...callCases,
-    ...lineCases,
-    ...lifeCases,
-    ...endingCases,
+    ...queueCases,
+    ...lifetimeCases,
+    ...leaveAndUpdateCases,
     ...watchCases,
     ...hints.flatMap((hint) => hintCases[hint]),
     ...raceCases,
@@ -96,9 +96,9 @@ export function conformanceCases({ hints = [], hooks = [] }: ConformanceOptions)
 function withHook(hook: StoreHook, { name, run }: ConformanceCase): ConformanceCase {
   return {
     name,
-    run: (lab) => {
-      assert.ok(lab.store[hook] !== undefined, `the store has the hook ${hook} and no method of that name`);
-      return run(lab);
+    run: (fixture) => {
+      assert.ok(fixture.store[hook] !== undefined, `the store has the hook ${hook} and no method of that name`);
+      return run(fixture);
     },
   };
 }

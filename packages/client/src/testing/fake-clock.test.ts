@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from './fake-clock.ts';
 
 describe('FakeClock', () => {
@@ -16,14 +15,14 @@ describe('FakeClock', () => {
         const wanted = delaysMs
           .map((atMs, number) => ({ number, atMs }))
           .toSorted((one, other) => one.atMs - other.atMs);
-        assert.deepEqual(ran, wanted);
-        assert.equal(clock.timerCount, 0);
-        assert.equal(clock.now().monotonicMs, 50);
+        expect(ran).toStrictEqual(wanted);
+        expect(clock.timerCount).toBe(0);
+        expect(clock.now().monotonicMs).toBe(50);
       }),
     );
   });
 
-  test('lets promises settle, and runs what they set on the way', async () => {
+  test('lets promises settle, and runs the timers that they set', async () => {
     const clock = new FakeClock();
     const moments: number[] = [];
     const sleep = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(ms, resolve));
@@ -37,38 +36,38 @@ describe('FakeClock', () => {
     const walked = walk();
     await clock.advance(50);
     await walked;
-    assert.deepEqual(moments, [10, 20, 30, 40, 50]);
+    expect(moments).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test('runs no timer before its time and none that was cancelled', async () => {
+  test('runs no timer early, and none that was cancelled', async () => {
     const clock = new FakeClock();
     let runs = 0;
     clock.setTimer(11, () => runs++);
     clock.setTimer(5, () => runs++).cancel();
     await clock.advance(10);
-    assert.equal(runs, 0);
+    expect(runs).toBe(0);
     await clock.advance(1);
-    assert.equal(runs, 1);
+    expect(runs).toBe(1);
   });
 
-  test('shows a stall as both clocks further on and timers that run late', async () => {
+  test('advances both clocks in a stall and runs the timers late', async () => {
     const clock = new FakeClock({ wallMs: 1_000 });
     const seen: number[] = [];
     clock.setTimer(10, () => seen.push(clock.now().monotonicMs));
     await clock.stall(500);
-    assert.deepEqual(seen, [500]);
-    assert.deepEqual(clock.now(), { monotonicMs: 500, wallMs: 1_500 });
+    expect(seen).toEqual([500]);
+    expect(clock.now()).toStrictEqual({ monotonicMs: 500, wallMs: 1_500 });
   });
 
-  test('sets the wall alone, forward and back', async () => {
+  test('sets the wall clock alone, forward and back', async () => {
     const clock = new FakeClock({ wallMs: 1_000 });
     let runs = 0;
     clock.setTimer(10, () => runs++);
     clock.jumpWall(60_000);
     clock.jumpWall(-1_000);
     await clock.advance(0);
-    assert.deepEqual(clock.now(), { monotonicMs: 0, wallMs: 60_000 });
-    assert.equal(runs, 0);
-    await assert.rejects(clock.advance(-1), RangeError);
+    expect(clock.now()).toStrictEqual({ monotonicMs: 0, wallMs: 60_000 });
+    expect(runs).toBe(0);
+    await expect(clock.advance(-1)).rejects.toThrow(RangeError);
   });
 });

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LeaseLostError } from '../errors/lease-lost-error.ts';
 import { loadBalanced } from '../load-balanced.ts';
 import type { Hold } from '../leases/hold.ts';
@@ -9,54 +8,57 @@ const reasonOf = (hold: Hold): string | undefined =>
   hold.signal.reason instanceof LeaseLostError ? hold.signal.reason.reason : undefined;
 
 describe('FakeLeaseManager', () => {
-  test('what is held elsewhere is not to be had, until it is marked as held here', async () => {
+  test('a lease held elsewhere cannot be acquired until it is marked as held here', async () => {
     await using leases = new FakeLeaseManager();
     await leases.markHeldElsewhere('job', 'pod-2');
-    assert.equal(await leases.tryAcquire('job'), null);
-    assert.equal((await leases.inspect('job'))?.holder, 'pod-2');
+    expect(await leases.tryAcquire('job')).toBe(null);
+    expect((await leases.inspect('job'))?.holder).toBe('pod-2');
     const handle = leases.requestLease('job');
-    assert.equal(handle.isHeld(), false);
+    expect(handle.isHeld()).toBe(false);
     const hold = await leases.markHeld('job');
-    assert.ok(handle.isHeld() && handle.hold === hold && hold.isHeld());
-    assert.equal(await leases.markHeld('job'), hold);
+    expect(handle.isHeld()).toBe(true);
+    expect(handle.hold).toBe(hold);
+    expect(hold.isHeld()).toBe(true);
+    expect(await leases.markHeld('job')).toBe(hold);
   });
 
-  test('a hold that is taken away, or expires, is lost at once and says why', async () => {
+  test('a hold that is stolen or expires is lost at once, with its reason', async () => {
     await using leases = new FakeLeaseManager();
     const lost: string[] = [];
     leases.addListener({ afterLoss: (hold, { reason }) => lost.push(`${hold.name} ${reason}`) });
     const first = await leases.acquire('job');
     await leases.markHeldElsewhere('job');
-    assert.deepEqual([first.isHeld(), reasonOf(first)], [false, 'stolen']);
+    expect([first.isHeld(), reasonOf(first)]).toEqual([false, 'stolen']);
     await leases.expire('job');
     const second = await leases.acquire('job');
-    assert.ok(second.fencingToken > first.fencingToken);
+    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
     const waiting = leases.acquire('job');
     await leases.expire('job');
-    assert.equal(reasonOf(second), 'expired');
-    assert.equal((await waiting).isHeld(), true);
-    assert.deepEqual(lost, ['job stolen', 'job expired']);
+    expect(reasonOf(second)).toBe('expired');
+    expect((await waiting).isHeld()).toBe(true);
+    expect(lost).toEqual(['job stolen', 'job expired']);
   });
 
-  test('behind a partition holds are lost as time passes, and it goes on when that heals', async () => {
+  test('in a partition holds are lost as time passes, and the manager works again when it heals', async () => {
     await using leases = new FakeLeaseManager({ ttlMs: 10_000 });
     const hold = await leases.acquire('job');
     const heal = leases.partition();
     await leases.clock.advance(5000);
-    assert.equal(hold.isHeld(), true);
+    expect(hold.isHeld()).toBe(true);
     await leases.clock.advance(5000);
-    assert.deepEqual([hold.isHeld(), reasonOf(hold)], [false, 'unreachable']);
+    expect([hold.isHeld(), reasonOf(hold)]).toEqual([false, 'unreachable']);
     heal();
     const next = leases.acquire('job');
     await leases.clock.advance(10_000);
-    assert.equal((await next).isHeld(), true);
+    expect((await next).isHeld()).toBe(true);
   });
 });
 
 describe('FakeMembership', () => {
-  test('members and owners are what the test says, and watches see each change', async () => {
+  test('members and owners are set by the test, and watches see each change', async () => {
     await using group = new FakeMembership({ id: 'a' });
-    assert.ok(group.isMember() && group.owns('anything'));
+    expect(group.isMember()).toBe(true);
+    expect(group.owns('anything')).toBe(true);
     const seen: string[] = [];
     const stop = new AbortController();
     const watching = (async (): Promise<void> => {
@@ -68,36 +70,38 @@ describe('FakeMembership', () => {
     group.setMembers('a', 'b');
     await new Promise((resolve) => setImmediate(resolve));
     group.assign('shard-1', 'b');
-    assert.deepEqual([group.owner('shard-1').id, group.owns('shard-1')], ['b', false]);
+    expect([group.owner('shard-1').id, group.owns('shard-1')]).toEqual(['b', false]);
     group.setMembers('b');
-    assert.equal(group.isMember(), false);
+    expect(group.isMember()).toBe(false);
     await new Promise((resolve) => setImmediate(resolve));
     stop.abort(new Error('enough'));
-    await assert.rejects(watching, { message: 'enough' });
-    assert.deepEqual(seen.filter(Boolean), ['+b', '-a']);
+    await expect(watching).rejects.toMatchObject({ message: 'enough' });
+    expect(seen.filter(Boolean)).toEqual(['+b', '-a']);
     const iterator = group.watch()[Symbol.asyncIterator]();
     await iterator.next();
     const pending = iterator.next();
     await iterator.return!();
-    assert.equal((await pending).done, true);
-    // Like any other it says no where nobody owns anything, and throws nothing.
+    expect((await pending).done).toBe(true);
+    // As with any membership, `owns` returns false without owners, and does not throw.
     group.setMembers({ ...group.self, weight: 0 });
-    assert.deepEqual([group.isMember(), group.owns('shard-1')], [true, false]);
+    expect([group.isMember(), group.owns('shard-1')]).toEqual([true, false]);
     group.setMembers();
-    assert.throws(() => group.owner('shard-1'), { name: 'NoMembersError' });
+    expect(() => group.owner('shard-1')).toThrow(expect.objectContaining({ name: 'NoMembersError' }));
   });
 
-  test('together they show what code does whose work is moved to another member', async () => {
+  test('together they test code whose work moves to another member', async () => {
     await using leases = new FakeLeaseManager();
     await using group = new FakeMembership({ id: 'a' });
     await using balanced = loadBalanced(leases, group);
     const handle = balanced.requestLease('shard-1');
     const hold = await handle.acquire();
-    assert.ok(hold !== null && handle.isHeld() && handle.shouldHold());
+    expect(hold).not.toBe(null);
+    expect(handle.isHeld()).toBe(true);
+    expect(handle.shouldHold()).toBe(true);
     group.setMembers('a', 'b');
     group.assign('shard-1', 'b');
     await leases.clock.advance(0);
-    assert.deepEqual([handle.isHeld(), handle.shouldHold(), hold.signal.aborted], [false, false, true]);
-    assert.equal(await handle.acquire(), null);
+    expect([handle.isHeld(), handle.shouldHold(), hold!.signal.aborted]).toEqual([false, false, true]);
+    expect(await handle.acquire()).toBe(null);
   });
 });

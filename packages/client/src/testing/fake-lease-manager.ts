@@ -4,7 +4,7 @@ import type {
   Entry,
   EntryKey,
   LeaseBackend,
-  LineWatch,
+  QueueWatch,
   Renewal,
 } from '../backend/lease-backend.ts';
 import type { Election, ElectionOptions } from '../election/election.ts';
@@ -32,13 +32,13 @@ export interface FakeLeaseManagerOptions {
   readonly clock?: FakeClock;
 }
 
-/** Nobody's process is that long-lived: what is held elsewhere stays so until the test says something else. */
+/** Practically unlimited: a lease held elsewhere stays so until the test changes it. */
 const elsewhereTtlMs = Number.MAX_SAFE_INTEGER / 4;
 const { signal } = new AbortController();
 
 /**
- * A real lease manager over a memory of its own, whose fate a test decides: who holds what, what is lost and why, and
- * when the backend can't be reached. Everything that code under test does with it behaves as with any other manager.
+ * A real lease manager on a memory backend of its own. The test decides which leases are held, which are lost and why,
+ * and when the backend can't be reached. In all else it behaves like any other manager.
  */
 export class FakeLeaseManager implements LeaseManager {
   readonly clock: FakeClock;
@@ -58,7 +58,7 @@ export class FakeLeaseManager implements LeaseManager {
     });
   }
 
-  /** This process holds it from now on, by its handle, whoever held it before. */
+  /** Makes this process the holder, by its handle, and removes any other holder. */
   async markHeld(name: string): Promise<Hold> {
     const handle = this.requestLease(name);
     if (!handle.isHeld()) await this.#empty(name);
@@ -67,16 +67,16 @@ export class FakeLeaseManager implements LeaseManager {
     return hold;
   }
 
-  /** Somebody else holds it from now on. What this process held of it is lost at once, as `stolen`. */
+  /** Gives the lease to another holder. Holds of this process are lost at once, as `stolen`. */
   async markHeldElsewhere(name: string, holder = 'elsewhere'): Promise<void> {
     await this.#empty(name);
     const fixed = { mode: 'exclusive', permits: 1, ttlMs: elsewhereTtlMs, data: '' } as const;
-    const claim = { name: lineOf(name), id: crypto.randomUUID(), holder, ...fixed };
+    const claim = { name: queueOf(name), id: crypto.randomUUID(), holder, ...fixed };
     await this.#backend.whole.enter(claim, { onlyIfHolds: false, signal });
     this.#lose(name, 'stolen');
   }
 
-  /** Nobody holds it from now on. What this process held of it is lost at once, as `expired`. */
+  /** Makes the lease free. Holds of this process are lost at once, as `expired`. */
   async expire(name: string): Promise<void> {
     await this.#empty(name);
     this.#lose(name, 'expired');
@@ -145,17 +145,17 @@ export class FakeLeaseManager implements LeaseManager {
     await this.#manager[Symbol.asyncDispose]();
   }
 
-  /** Takes everybody out of the line who is not waiting in this process. */
+  /** Removes all entries from the queue except the waiting ones of this process. */
   async #empty(name: string): Promise<void> {
-    const line = await this.#backend.whole.list(lineOf(name), signal);
+    const queue = await this.#backend.whole.list(queueOf(name), signal);
     const mine = new Set([...this.#holds].map(({ entry }) => entry.id));
-    const holding = line.filter(({ id, holder }) => mine.has(id) || holder !== this.holder);
+    const holding = queue.filter(({ id, holder }) => mine.has(id) || holder !== this.holder);
     for (const entry of holding) await this.#backend.whole.leave(entry, signal);
   }
 
   #lose(name: string, reason: 'stolen' | 'expired'): void {
     for (const hold of this.#holds) {
-      if (hold.entry.name === lineOf(name) && hold instanceof LeaseHold) hold.lose(reason);
+      if (hold.entry.name === queueOf(name) && hold instanceof LeaseHold) hold.lose(reason);
     }
   }
 }
@@ -201,7 +201,7 @@ class PartitionedBackend implements LeaseBackend {
     return this.#reached(() => this.whole.update(entry, data, ending));
   }
 
-  watch(name: string, onChange: () => void): LineWatch {
+  watch(name: string, onChange: () => void): QueueWatch {
     return this.whole.watch(name, onChange);
   }
 
@@ -215,6 +215,6 @@ class PartitionedBackend implements LeaseBackend {
   }
 }
 
-function lineOf(name: string): string {
+function queueOf(name: string): string {
   return `lease/${name}`;
 }

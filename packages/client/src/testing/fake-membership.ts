@@ -1,6 +1,6 @@
 import { ClosedError } from '../errors/closed-error.ts';
 import { NoMembersError } from '../errors/no-members-error.ts';
-import { endable } from '../leases/endable.ts';
+import { cancellableIterator } from '../leases/cancellable-iterator.ts';
 import type { WatchOptions } from '../leases/lease-watch.ts';
 import type { Member } from '../membership/member.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -11,7 +11,7 @@ import { onAbort } from '../time/on-abort.ts';
 import { ProcessRef } from '../time/process-ref.ts';
 import type { Signal } from '../time/signal.ts';
 
-/** A group whose members a test names, and who owns what. What is set is seen at once. */
+/** A group whose members and owners the test sets. Changes are visible at once. */
 export class FakeMembership implements Membership {
   readonly group: string;
   readonly self: Member;
@@ -51,7 +51,7 @@ export class FakeMembership implements Membership {
 
   watch(options: WatchOptions = {}): AsyncIterable<Changes> {
     const processRef = new ProcessRef({ unref: true });
-    return endable({ signal: options.signal, processRef }, (signal) => this.#watch(signal));
+    return cancellableIterator({ signal: options.signal, processRef }, (signal) => this.#watch(signal));
   }
 
   owner(resource: string): Member {

@@ -26,7 +26,7 @@ interface GuardCase {
   run(guard: ConformanceGuard): Promise<void>;
 }
 
-/** Registers what a guard of writes promises as tests, for whoever writes one. */
+/** Registers the contract of a guard as tests, for authors of guards. */
 export function guardConformance(
   makeGuard: () => ConformanceGuard | Promise<ConformanceGuard>,
   options: GuardConformanceOptions = {},
@@ -45,7 +45,7 @@ export function guardConformance(
 
 export const guardCases: readonly GuardCase[] = [
   {
-    name: 'an older token than the newest is refused, for ever, and the newest is taken again and again',
+    name: 'an older token than the newest is refused permanently, and the newest is taken again and again',
     async run(guard) {
       const name = `job ${randomUUID()}`;
       const write = (fencingToken: bigint): Promise<boolean> => guard.write({ name, fencingToken });

@@ -1,12 +1,12 @@
-/** A moment by both clocks. Only differences between moments of one process mean anything. */
+/** A moment by both clocks. Only differences between moments of one process are meaningful. */
 export interface Moment {
   /** Never goes back. On some systems it stands still while the machine is suspended. */
   readonly monotonicMs: number;
-  /** May be set by hand. It runs on while the machine is suspended, and so tells of it. */
+  /** May be set by hand. It goes on while the machine is suspended, so it shows a suspend. */
   readonly wallMs: number;
 }
 
-/** All that the library knows of time. Tests bring their own (`FakeClock` of `tenure/testing`). */
+/** The library's only source of time. Tests pass their own (`FakeClock` of `tenure/testing`). */
 export interface Clock {
   now(): Moment;
   /** Calls back once, not before `delayMs` have passed; possibly much later. The timer keeps no process alive. */

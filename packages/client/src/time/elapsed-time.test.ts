@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ElapsedTime } from './elapsed-time.ts';
 
@@ -9,8 +8,8 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-describe('time that has passed', () => {
-  test('is never less than on the monotonic clock, and has what the wall jumped ahead besides', async () => {
+describe('elapsed time', () => {
+  test('is never less than on the monotonic clock, plus the jumps of the wall clock ahead', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const clock = new FakeClock();
@@ -20,17 +19,17 @@ describe('time that has passed', () => {
           clock.jumpWall(jumpMs);
           await clock.stall(passMs);
           const passedMs = time.readMs() - before;
-          assert.ok(passedMs >= passMs);
-          // What is too little to be told from inexact reading is left out.
-          if (jumpMs > 20) assert.ok(passedMs >= passMs + jumpMs && passedMs <= passMs + jumpMs + 20);
-          else assert.ok(passedMs <= passMs + 20 + Math.max(0, jumpMs));
+          expect(passedMs).toBeGreaterThanOrEqual(passMs);
+          // A jump within the precision of the readings is ignored.
+          if (jumpMs > 20) expect(passedMs >= passMs + jumpMs && passedMs <= passMs + jumpMs + 20).toBe(true);
+          else expect(passedMs).toBeLessThanOrEqual(passMs + 20 + Math.max(0, jumpMs));
         }
       }),
       { numRuns: 50 },
     );
   });
 
-  test('counts many small steps ahead in the end, and none of a wall that trembles', () => {
+  test('counts many small steps ahead in the end, and no jitter of the wall clock', () => {
     const clock = new FakeClock();
     const time = new ElapsedTime(clock);
     const startMs = time.readMs();
@@ -38,11 +37,11 @@ describe('time that has passed', () => {
       clock.jumpWall(step % 2 === 0 ? 1 : -1);
       time.readMs();
     }
-    assert.equal(time.readMs(), startMs);
+    expect(time.readMs()).toBe(startMs);
     for (let step = 0; step < 1_000; step++) {
       clock.jumpWall(1);
       time.readMs();
     }
-    assert.ok(time.readMs() - startMs >= 1_000 - 20);
+    expect(time.readMs() - startMs).toBeGreaterThanOrEqual(1_000 - 20);
   });
 });

@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts';
 
-/** How far the wall may run ahead unnoticed: reading two clocks one after the other is no more exact than that. */
-const unnoticedJumpMs = 20;
+/** Smaller jumps of the wall clock are ignored, because the two clocks are read one after the other. */
+const ignoredJumpMs = 20;
 
 /**
- * How much time has passed, as leases count it: by the monotonic clock, plus what the clock on the wall has jumped
- * ahead of it, since a monotonic clock may stand still while the machine is suspended. A wall that is set back counts
- * for nothing. It never goes back, and at worst runs ahead, so a lease may be given up early but not late.
+ * Elapsed time for leases: the monotonic clock plus the forward jumps of the wall clock, because a monotonic clock may
+ * stop while the machine is suspended. A wall clock that is set back is ignored. Elapsed time never goes back, and can
+ * only be too large, so a lease may be given up early but not late.
  */
 export class ElapsedTime {
   readonly #clock: Clock;
@@ -19,14 +19,14 @@ export class ElapsedTime {
     this.#wallAheadMs = wallMs - monotonicMs;
   }
 
-  /** Milliseconds since some moment of this process. */
+  /** Milliseconds since an arbitrary moment of this process. */
   readMs(): number {
     const { monotonicMs, wallMs } = this.#clock.now();
     const aheadMs = wallMs - monotonicMs;
     const jumpMs = aheadMs - this.#wallAheadMs;
-    if (jumpMs > unnoticedJumpMs) this.#jumpedMs += jumpMs;
-    // Steps too small to notice are kept, so that many of them are noticed in the end.
-    if (jumpMs > unnoticedJumpMs || jumpMs < 0) this.#wallAheadMs = aheadMs;
+    if (jumpMs > ignoredJumpMs) this.#jumpedMs += jumpMs;
+    // Ignored jumps add up until their sum is counted.
+    if (jumpMs > ignoredJumpMs || jumpMs < 0) this.#wallAheadMs = aheadMs;
     return monotonicMs + this.#jumpedMs;
   }
 }

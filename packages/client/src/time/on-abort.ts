@@ -5,13 +5,13 @@ interface Waiting {
   readonly listener: () => void;
 }
 
-/** By signal, those who wait for it to abort. */
+/** The callbacks of each signal. */
 const waiting = new WeakMap<Signal, Waiting>();
 
 /**
- * Calls back once when the signal aborts, at once if it has. The returned function takes that back. Many may wait for
- * one signal: it gets a single listener, since with more than ten Node warns of a leak, and none when nobody waits any
- * more, since Node keeps a signal that was made of others for as long as somebody listens to it.
+ * Calls back once when the signal aborts, at once if it has. The returned function removes the callback. All callbacks
+ * of a signal share one listener, because Node warns of a leak with more than ten. The listener is removed with the
+ * last callback, because Node keeps a signal of `AbortSignal.any` alive while it has a listener.
  */
 export function onAbort(signal: Signal, callback: () => void): () => void {
   if (signal.aborted) {
@@ -19,7 +19,7 @@ export function onAbort(signal: Signal, callback: () => void): () => void {
     return () => undefined;
   }
   const all = waiting.get(signal) ?? listenTo(signal);
-  // Each call has an entry of its own, also when one function is given twice.
+  // A wrapper for each call, so that one function can be passed twice.
   const entry = (): void => callback();
   all.callbacks.add(entry);
   return () => {

@@ -1,9 +1,9 @@
-/** Node keeps a process alive for as long as a timer is set; what it calls back does not matter. */
+/** A pending timer keeps a Node process alive. Its callback does nothing. */
 const intervalMs = 2 ** 30;
 
 /**
- * Keeps the process alive while something is going on that it should not end in the middle of. All other timers of the
- * library are unreferenced, so that this is the one place that decides.
+ * Keeps the process alive while an operation is in progress. All other timers of the library are unreferenced, so this
+ * is the only place that decides it.
  */
 export class ProcessRef {
   readonly #isUsed: boolean;
@@ -15,7 +15,7 @@ export class ProcessRef {
     this.#isUsed = !options.unref;
   }
 
-  /** From now on, until the function that it gives is called. */
+  /** Keeps the process alive until the returned function is called. */
   take(): () => void {
     if (!this.#isUsed) return () => {};
     this.#takers++;
@@ -30,7 +30,7 @@ export class ProcessRef {
     };
   }
 
-  /** Until the promise has settled. */
+  /** Keeps the process alive until the promise has settled. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     const release = this.take();
     try {

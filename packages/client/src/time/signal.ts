@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * The AbortSignal of the program that uses the library: the one of Node's or of the browser's types, whichever is
- * there. A program with neither still compiles against this much of it.
+ * The AbortSignal type of the program that uses the library, from the types of Node or of the browser. A program with
+ * neither compiles against the members declared here.
  */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Found } } ? Found : BareSignal;
 

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 import type { Signal } from './signal.ts';
 
-/** Resolves after the time, or sooner when a signal aborts. Never rejects: who sleeps looks at the signals. */
+/** Resolves after the time, or sooner when a signal aborts. Never rejects: the caller checks the signals. */
 export function sleep(clock: Clock, delayMs: number, ...signals: readonly Signal[]): Promise<void> {
   return new Promise((resolve) => {
     if (signals.some(({ aborted }) => aborted)) return resolve();

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** What setTimeout takes; with more it would call back at once. */
+/** The largest delay of setTimeout; with a larger one it would call back at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
 /** The clocks of the process. */

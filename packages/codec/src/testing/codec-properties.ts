@@ -19,7 +19,7 @@ const runs = {
   soak: { valid: 10_000, damaged: 50_000 },
 }[inject('effort')];
 
-/** The decoder reads every valid message as the generated one does, whatever is around it in memory. */
+/** The decoder reads every valid message as the generated one does, for any surrounding memory. */
 export function readsWhatTheGeneratedReads<Desc extends DescMessage, Shape>(
   codec: DecoderUnderTest<Desc, Shape>,
 ): void {
@@ -43,8 +43,9 @@ function attempt<T>(action: () => T): T | Error {
 }
 
 /**
- * Damaged bytes are refused with a DecodeError exactly when they are no message, and what is accepted reads as the
- * generated one reads it. (That one accepts more: it neither checks wire types nor the ends of nested messages.)
+ * Damaged bytes are refused with a DecodeError exactly when they are not a valid message, and accepted bytes are read
+ * as the generated codec reads them. (That one accepts more: it checks neither wire types nor the ends of nested
+ * messages.)
  */
 export function refusesExactlyWhatIsInvalid<Desc extends DescMessage, Shape>(
   codec: DecoderUnderTest<Desc, Shape>,
@@ -60,8 +61,8 @@ export function refusesExactlyWhatIsInvalid<Desc extends DescMessage, Shape>(
 }
 
 /**
- * The encoded message is, byte for byte, what the generated codec writes, behind its headroom and in a buffer of its
- * size.
+ * The encoded message equals, byte for byte, the output of the generated codec, after its headroom and in a buffer of
+ * its size.
  */
 export function expectSameBytes<Desc extends DescMessage>(
   framed: Buffer,

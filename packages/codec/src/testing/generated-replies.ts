@@ -13,7 +13,7 @@ const {
   TxnResponseSchema,
 } = etcdserverpb;
 
-/** The generated messages of replies, made of the shapes that the straight-line codecs encode. */
+/** The generated messages of replies, made from the types that the hand-written codecs encode. */
 
 function keyValueMessage(it: KeyValue): kv.KeyValue {
   return create(KeyValueSchema, {

@@ -13,11 +13,11 @@ const {
 } = etcdserverpb;
 
 /*
- * The requests in both forms, written down a second time so that the codecs are compared with something else than
- * themselves: `...Message` makes the generated message of a shape, `...Shape` the shape of a generated message.
+ * The requests in both forms, written a second time so that the codecs are compared with independent code: `...Message`
+ * converts to the generated message, `...Shape` converts from it.
  */
 
-/** What the straight-line codecs make of an int64 that is to be a number. */
+/** The conversion of an int64 to a number in the hand-written codecs. */
 export function clamp(value: bigint): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) return Number.MAX_SAFE_INTEGER;
   return value < BigInt(Number.MIN_SAFE_INTEGER) ? Number.MIN_SAFE_INTEGER : Number(value);

@@ -12,7 +12,7 @@ const uint64 = fc.oneof(
 );
 const revision = fc.oneof(fc.nat(3), fc.maxSafeNat());
 
-/** A header as the straight-line codecs take it, and as the generated message. */
+/** A header for the hand-written codecs, and as the generated message. */
 export const headerInBothForms: fc.Arbitrary<{ readonly header: ResponseHeader; readonly message: HeaderMessage }> = fc
   .record({ clusterId: uint64, memberId: uint64, revision, raftTerm: revision })
   .map((it) => ({

@@ -96,7 +96,7 @@ export const deleteRangeResult: fc.Arbitrary<DeleteRangeResult> = fc.record({
   prevKvs: fc.array(keyValue, { maxLength: 3 }),
 });
 
-/** Only the operand of the target that is named is set, as decoding leaves it. */
+/** Only the operand of the named target is set, as after decoding. */
 const compare: fc.Arbitrary<Compare> = fc
   .record({
     result: int32,

@@ -1,8 +1,8 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 
 /*
- * Says whether bytes are a message, by the rules that the straight-line decoders follow, in the plainest way: slices
- * and bigints. It decodes nothing.
+ * Whether bytes are a valid message, by the rules of the hand-written decoders, in the simplest way: slices and
+ * bigints. It decodes nothing.
  */
 
 const maxGroups = 100;
@@ -22,7 +22,7 @@ function drop(bytes: Buffer, count: bigint): Buffer {
   return bytes.subarray(Number(count));
 }
 
-/** Takes the content of a field away. `groups` are the numbers of the groups that it is in. */
+/** Removes the content of a field. `groups` are the numbers of the enclosing groups. */
 function takeContent(bytes: Buffer, field: number, wireType: number, groups: readonly number[]): Buffer {
   switch (wireType) {
     case 0:

@@ -2,13 +2,13 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 
 /*
- * Bytes as no encoder would write them and every decoder must read them: fields in any order and any number, numbers
- * with needless bytes, unknown fields of every wire type in between; and then damage to them.
+ * Bytes that no encoder writes and every decoder must read: fields in any order and number, numbers with redundant
+ * bytes, unknown fields of every wire type in between; and then damage to them.
  */
 
 const maxNesting = 3;
 
-/** A varint of the 64 bits of `value` with up to `padding` needless bytes, ten in all at most. */
+/** A varint of the 64 bits of `value` with up to `padding` redundant bytes, ten in all at most. */
 function varint(value: bigint, padding = 0): number[] {
   const out: number[] = [];
   let rest = BigInt.asUintN(64, value);
@@ -107,7 +107,7 @@ const damage: fc.Arbitrary<Damage> = fc
     }
   });
 
-/** Bytes that were once valid, or never. */
+/** Bytes that were once valid, or random ones. */
 export function damagedSoup(schema: DescMessage): fc.Arbitrary<Buffer> {
   const damaged = fc
     .tuple(wireSoup(schema), fc.array(damage, { minLength: 1, maxLength: 3 }))

@@ -14,8 +14,8 @@ function visited(keys: AttachedKeys): KeyEntry[] {
   return found;
 }
 
-test('is a sorted set, from no key to more than an array holds and back', () => {
-  // A hundred keys in all: the set passes each of its forms on the way up and down.
+test('is a sorted set, from empty to larger than the array form and back', () => {
+  // A hundred keys in all: the set passes through each of its forms while it grows and while it shrinks.
   const change = fc.record({ key: fc.integer({ min: 0, max: 99 }), attach: fc.boolean() });
   const growing = fc.array(change, { maxLength: 300, size: 'max' });
   fc.assert(
@@ -41,7 +41,7 @@ test('is a sorted set, from no key to more than an array holds and back', () => 
   );
 });
 
-test('costs nothing without a key and one reference with one', () => {
+test('stores nothing for no key and one reference for one key', () => {
   const one = entry('a');
   const keys = attachKey(undefined, one);
   expect(keys).toBe(one);

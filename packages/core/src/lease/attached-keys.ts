@@ -1,13 +1,13 @@
 import { BTree, compareStrings } from '../mvcc/btree.ts';
 import type { KeyEntry } from '../mvcc/key-entry.ts';
 
-/** Up to here the keys are a sorted array; beyond it, a tree. */
+/** Up to this many keys are a sorted array; more keys are a tree. */
 const maxArrayKeys = 32;
 
 /**
- * The keys of one lease, sorted at any time, so that the end of a lease with many keys needs no sorting. Most leases
- * have no key or one, so those cost nothing or one reference: undefined, the entry itself, an array, a tree, as the
- * number grows. The entries themselves are held, so that deleting them needs no search.
+ * The keys of one lease, always sorted, so that the end of a lease with many keys needs no sort. Most leases have no
+ * key or one key, so the form grows with the number: undefined, the entry itself, an array, a tree. The set holds the
+ * entries themselves, so that deleting them needs no lookup.
  */
 export type AttachedKeys = undefined | KeyEntry | KeyEntry[] | BTree<string, KeyEntry>;
 
@@ -36,7 +36,6 @@ export function detachKey(keys: AttachedKeys, entry: KeyEntry): AttachedKeys {
   return keys.length === 0 ? undefined : keys;
 }
 
-/** How many keys they are. */
 export function countKeys(keys: AttachedKeys): number {
   if (keys === undefined) return 0;
   if (keys instanceof BTree) return keys.size;
@@ -51,7 +50,7 @@ export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void):
   else visit(keys);
 }
 
-/** The same keys, as they are at this moment, however the lease changes while one goes through them. */
+/** The keys at the moment of the call, also when the lease changes during the iteration. */
 export function frozenKeys(keys: AttachedKeys): Iterator<string> {
   if (keys instanceof BTree) return keys.clone().keys();
   const names: string[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { EpochEnds } from './epoch-ends.ts';
 
 describe('the ends of epochs', () => {
-  test('are kept while a lease counts from them', () => {
+  test('are kept while a lease deadline depends on them', () => {
     const ends = new EpochEnds();
     ends.retain(0);
     ends.retain(0);
@@ -20,7 +20,7 @@ describe('the ends of epochs', () => {
     expect(ends.entries()).toEqual([[1, 700]]);
   });
 
-  test('are not kept for epochs in which no lease was left', () => {
+  test('are not kept for epochs without a lease', () => {
     const ends = new EpochEnds();
     for (let epoch = 1; epoch < 1000; epoch++) {
       ends.retain(epoch - 1);

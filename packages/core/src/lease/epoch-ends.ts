@@ -1,10 +1,10 @@
 /**
- * The cluster time at which each epoch ended that some lease was last live in: what its deadline counts from. It is
- * kept for as long as such a lease exists, and costs nothing per lease at a change of leader.
+ * The cluster time at which past epochs ended. The deadline of a lease that was last in memory in such an epoch counts
+ * from that time. An epoch's end is kept while such a lease exists, so a change of leader costs nothing per lease.
  */
 export class EpochEnds {
   readonly #ends: Map<number, number>;
-  /** How many leases are live, or were live at its end, in each epoch. */
+  /** For each epoch, the number of leases whose deadline is in memory, or was in memory when the epoch ended. */
   readonly #leases = new Map<number, number>();
   #epoch: number;
 
@@ -24,12 +24,12 @@ export class EpochEnds {
     return this.#ends.get(epoch);
   }
 
-  /** A lease became live in `epoch`. */
+  /** A lease got an in-memory deadline in `epoch`. */
   retain(epoch: number): void {
     this.#leases.set(epoch, (this.#leases.get(epoch) ?? 0) + 1);
   }
 
-  /** A lease that was live in `epoch` is so no longer, or is gone. */
+  /** A lease of `epoch` was checkpointed or removed. */
   release(epoch: number): void {
     const left = (this.#leases.get(epoch) ?? 0) - 1;
     if (left > 0) {
@@ -40,7 +40,7 @@ export class EpochEnds {
     this.#ends.delete(epoch);
   }
 
-  /** Pairs of epoch and cluster time, in order of epochs. */
+  /** Pairs of epoch and cluster time, ordered by epoch. */
   entries(): [number, number][] {
     return [...this.#ends].sort((a, b) => a[0] - b[0]);
   }

@@ -18,7 +18,7 @@ function namesOf(keys: Iterator<string>): string[] {
 }
 
 describe('the lease collection', () => {
-  test('stays as it was for those who froze it', () => {
+  test('keeps a frozen copy unchanged', () => {
     const leases = new LeaseCollection();
     const ids = Array.from({ length: 2000 }, (_, i) => BigInt(i * 7919) - 5_000_000n);
     for (const id of ids) leases.add(lease(id));
@@ -32,7 +32,7 @@ describe('the lease collection', () => {
     expect(leases.size).toBe(ids.filter((id) => id % 3n !== 0n).length + 1);
   });
 
-  test('gives up the keys of a lease that goes, in order, and forgets a lease only with the right renewIndex', () => {
+  test('detaches the keys of a removed lease in order, and removes a lease only if its renewIndex matches', () => {
     const leases = new LeaseCollection();
     leases.add(lease(1n, { renewIndex: 4 }));
     for (const key of ['c', 'a', 'b']) leases.attach(1n, entry(key));
@@ -47,7 +47,7 @@ describe('the lease collection', () => {
     leases.detach(1n, entry('a'));
   });
 
-  test('counts the memory of leases and their labels, and gives it back', () => {
+  test('counts the memory of leases and their labels, and releases it', () => {
     const leases = new LeaseCollection();
     for (let id = 1n; id <= 100n; id++) leases.add(lease(id, { label: 'x'.repeat(Number(id)) }));
     expect(leases.bytes).toBe(100 * 192 + 100 * 101);
@@ -65,7 +65,7 @@ describe('the lease collection', () => {
     expect(leases.get(1n)?.renewIndex).toBe(9);
   });
 
-  test('stops at once when a lease is missing that must be there', () => {
+  test('throws when a required lease is missing', () => {
     const leases = new LeaseCollection();
     expect(() => leases.attach(5n, entry('a'))).toThrow(/lease 5 is not there/);
     expect(() => leases.replace(lease(5n))).toThrow(/lease 5 is not there/);

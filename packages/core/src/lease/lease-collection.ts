@@ -7,19 +7,23 @@ import { EpochEnds } from './epoch-ends.ts';
 import type { Lease } from './lease-types.ts';
 
 /**
- * What one lease takes in memory beside its label: record, place, id. etcd counts 64 bytes for a lease, but its quota
- * bounds a file; ours bounds memory, so it must be met before the memory is.
+ * Memory of one lease besides its label: record, slot, id. etcd counts 64 bytes per lease, but etcd's quota bounds a
+ * file. Tenure's quota bounds memory, so it must be reached before memory is exhausted.
  */
 export const leaseOverheadBytes = 192;
 
-/** A lease in its place. It is replaced when the lease changes, so that a clone of the tree keeps the old lease. */
+/**
+ * The slot of one lease. The slot is replaced when the lease changes, so that a clone of the tree keeps the old lease.
+ */
 interface Held {
   readonly lease: Lease;
-  /** Changed in place: a clone's reader must not look at it. */
+  /** Changed in place, so a reader of a clone must not use it. */
   attached: AttachedKeys;
 }
 
-/** The leases by id, and which keys each holds. Who may do what to a lease, and when, is decided by the callers. */
+/**
+ * The leases by id, and the keys attached to each. The callers decide when a lease may be granted, renewed or removed.
+ */
 export class LeaseCollection implements LeaseLinks {
   readonly #leases: BTree<bigint, Held>;
   readonly #epochEnds: EpochEnds;
@@ -35,7 +39,7 @@ export class LeaseCollection implements LeaseLinks {
     return this.#leases.size;
   }
 
-  /** An estimate of the memory that all leases take, without their keys. */
+  /** An estimate of the memory of all leases, without their keys. */
   get bytes(): number {
     return this.#leases.size * leaseOverheadBytes + this.#labelBytes;
   }
@@ -52,7 +56,7 @@ export class LeaseCollection implements LeaseLinks {
     return this.#leases.get(id)?.lease;
   }
 
-  /** The leases as they are now, in order of ids, however the collection changes later. Costs no copy. */
+  /** The leases at the moment of the call, ordered by id, unaffected by later changes. Costs no copy. */
   freeze(): () => IterableIterator<Lease> {
     const frozen = this.#leases.clone();
     return function* leases(): IterableIterator<Lease> {
@@ -60,25 +64,25 @@ export class LeaseCollection implements LeaseLinks {
     };
   }
 
-  /** The id must be free. */
+  /** The id must not be in use. */
   add(lease: Lease): void {
     this.#leases.set(lease.id, { lease, attached: undefined });
     this.#labelBytes += labelBytes(lease);
     if (lease.deadlineMs === undefined) this.#epochEnds.retain(lease.liveEpoch);
   }
 
-  /** The lease of that id must exist; it keeps its keys. */
+  /** The lease of that id must exist. Its keys stay attached. */
   replace(lease: Lease): void {
     const held = this.#held(lease.id);
-    // Retained before the old one is released: an epoch's end must not be dropped in between.
+    // Retain the new epoch before releasing the old one: the end of an epoch must not be dropped in between.
     if (lease.deadlineMs === undefined) this.#epochEnds.retain(lease.liveEpoch);
     if (held.lease.deadlineMs === undefined) this.#epochEnds.release(held.lease.liveEpoch);
     this.#leases.set(lease.id, { lease, attached: held.attached });
   }
 
   /**
-   * Takes a lease away, if it exists and, where `renewIndex` is given, has that one still. Returns whether it did;
-   * then it calls `orphan` for each of its keys, in byte order.
+   * Removes a lease if it exists and, where `renewIndex` is given, still has that renewIndex. Returns whether it was
+   * removed; if so, `orphan` is called for each of its keys, in byte order.
    */
   remove(id: bigint, renewIndex: number | undefined, orphan: (entry: KeyEntry) => void): boolean {
     const held = this.#leases.get(id);
@@ -100,17 +104,17 @@ export class LeaseCollection implements LeaseLinks {
     if (held !== undefined) held.attached = detachKey(held.attached, entry);
   }
 
-  /** How many keys the lease holds; 0 for a lease that does not exist. */
+  /** The number of keys attached to the lease; 0 for a lease that does not exist. */
   keyCountOf(id: bigint): number {
     return countKeys(this.#leases.get(id)?.attached);
   }
 
-  /** In byte order, as they are at this moment; none for a lease that does not exist. */
+  /** In byte order, at the moment of the call; none for a lease that does not exist. */
   keysOf(id: bigint): Iterator<string> {
     return frozenKeys(this.#leases.get(id)?.attached);
   }
 
-  /** Cluster time; undefined while the lease is live in the current epoch. */
+  /** Cluster time; undefined while the deadline is in the leader's memory in the current epoch. */
   deadlineOf(lease: Lease): number | undefined {
     if (lease.deadlineMs !== undefined) return lease.deadlineMs;
     const endMs = this.#epochEnds.endOf(lease.liveEpoch);
@@ -124,7 +128,7 @@ export class LeaseCollection implements LeaseLinks {
   }
 }
 
-/** A string takes up to two bytes a char. */
+/** A string takes up to two bytes per char. */
 function labelBytes(lease: Lease): number {
   return lease.label.length * 2;
 }

@@ -2,8 +2,8 @@ import sortedBTree from 'sorted-btree';
 import { bulkLoad } from 'sorted-btree/extended/bulkLoad.js';
 
 /**
- * The one place that knows how the B-tree library is packed. It is CommonJS with its class under `default`, which
- * Node, the compiler and some test runners unwrap to a different depth.
+ * The only file that depends on how the B-tree library is packaged. The library is CommonJS with its class under
+ * `default`, which Node, the compiler and some test runners unwrap to different depths.
  */
 type BTreeConstructor = typeof sortedBTree.default;
 
@@ -14,17 +14,17 @@ export const BTree: BTreeConstructor =
 
 export type BTree<K, V> = InstanceType<typeof sortedBTree.default<K, V>>;
 
-/** 0 stands for the library's own choice. */
+/** 0 selects the library's default. */
 const defaultNodeSize = 0;
-/** How full the leaves of a loaded tree are: some room is left, so that the first writes do not split each of them. */
+/** Fill factor of the leaves of a loaded tree. Free room keeps the first writes from splitting every leaf. */
 const leafLoad = 0.8;
 
-/** A tree of strings that are sorted already, each of them once: several times faster than adding them. */
+/** Builds a tree from sorted, unique strings, which is several times faster than inserting them. */
 export function loadBTree<V>(keys: string[], values: V[]): BTree<string, V> {
   return bulkLoad(keys, values, defaultNodeSize, compareStrings, leafLoad);
 }
 
-/** Byte order, since keys are latin1 strings. */
+/** Byte order, because keys are latin1 strings. */
 export function compareStrings(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -8,9 +8,8 @@ import type { TxnCost } from './txn-limits.ts';
 const absent: KeyValue = { key: '', value: '', createRevision: 0, modRevision: 0, version: 0, lease: 0n };
 
 /**
- * Whether every key of the compare's range satisfies it. A key or range that does not exist compares as one key whose
- * numbers are 0, except that no comparison of its value compareHolds. What it answers is of no use once `cost` is
- * exceeded.
+ * Whether every key of the compare's range satisfies it. A missing key or an empty range compares as one key whose
+ * numbers are 0, except that a comparison of its value never holds. The result is meaningless once `cost` is exceeded.
  */
 export function compareHolds(store: KeyValueStore, compare: Compare, cost: TxnCost): boolean {
   let met = true;
@@ -44,7 +43,7 @@ function satisfies(compare: Compare, kv: KeyValue): boolean {
     case CompareResult.notEqual:
       return difference !== 0;
     default:
-      // A result that etcd does not know either: it takes the comparison for met.
+      // An unknown result: etcd treats the comparison as true.
       return true;
   }
 }

@@ -1,12 +1,15 @@
-/** A set of strings given as intervals [from, to). They are kept sorted and apart, so a look-up is a binary search. */
+/**
+ * A set of strings given as intervals [from, to). The intervals are sorted and disjoint, so a lookup is a binary
+ * search.
+ */
 export class IntervalSet {
   readonly #froms: string[] = [];
   readonly #tos: string[] = [];
 
-  /** An interval that ends where it begins, or before, is empty. */
+  /** An interval whose end is at or before its start is empty. */
   add(from: string, to: string): void {
     if (to <= from) return;
-    // Everything from `first` up to `end` overlaps or touches the new interval, and becomes one with it.
+    // All intervals from `first` up to `end` overlap or touch the new interval and are merged with it.
     const first = countBelow(this.#tos, from);
     let end = first;
     while (end < this.#froms.length && this.#froms[end]! <= to) end++;
@@ -26,7 +29,7 @@ export class IntervalSet {
   }
 }
 
-/** How many of the sorted strings are below `bound`. */
+/** The number of the sorted strings below `bound`. */
 function countBelow(sorted: readonly string[], bound: string): number {
   let low = 0;
   let high = sorted.length;

@@ -1,9 +1,8 @@
 import type { KeyValue } from './kv-types.ts';
 
 /**
- * All versions of one key: the newest in `head`, the others in `older`, oldest first. Versions are never changed; the
- * entry is, in place. A deletion is a version too, its *tombstone*: `version` 0, nothing but key and modRevision in
- * it.
+ * All versions of one key: the newest in `head`, the others in `older`, oldest first. Versions are immutable; the entry
+ * is changed in place. A deletion is a version too, a *tombstone*: `version` 0, with only key and modRevision.
  */
 export class KeyEntry {
   head: KeyValue;
@@ -16,13 +15,13 @@ export class KeyEntry {
 
   /** Makes `version` the newest. */
   push(version: KeyValue): void {
-    // A literal takes exactly one slot; most keys that are overwritten have one older version between compactions.
+    // An array literal takes exactly one slot; most overwritten keys have one older version between compactions.
     if (this.older === undefined) this.older = [this.head];
     else this.older.push(this.head);
     this.head = version;
   }
 
-  /** The version that was the newest at `revision`, a tombstone included; undefined when the key came later. */
+  /** The newest version at `revision`, a tombstone included; undefined when the key was created later. */
   versionAt(revision: number): KeyValue | undefined {
     if (this.head.modRevision <= revision) return this.head;
     const older = this.older;
@@ -31,7 +30,7 @@ export class KeyEntry {
     return count === 0 ? undefined : older[count - 1];
   }
 
-  /** The first revision from `revision` on at which the key changed; Infinity when there is none. */
+  /** The first revision from `revision` on at which the key changed; Infinity if it did not change. */
   firstChangeFrom(revision: number): number {
     if (this.head.modRevision < revision) return Number.POSITIVE_INFINITY;
     const older = this.older;
@@ -48,8 +47,8 @@ export class KeyEntry {
 }
 
 /**
- * What a watch is told as the pair before a change of the key at `revision`: as it was before the whole revision,
- * whatever else the same transaction has made of it. `replaced` is the live version that the change itself replaced.
+ * The previous pair that a watch reports for a change of the key at `revision`: the key before the whole revision,
+ * regardless of other writes in the same transaction. `replaced` is the version that the change itself replaced.
  */
 export function pairBefore(entry: KeyEntry, replaced: KeyValue | undefined, revision: number): KeyValue | undefined {
   if (replaced === undefined || replaced.modRevision < revision) return replaced;
@@ -64,7 +63,7 @@ export function tombstone(key: string, modRevision: number): KeyValue {
   return { key, value: '', createRevision: 0, modRevision, version: 0, lease: 0n };
 }
 
-/** How many of `versions` (oldest first) have a modRevision of at most `revision`. */
+/** The number of `versions` (oldest first) with a modRevision of at most `revision`. */
 export function countUpTo(versions: readonly KeyValue[], revision: number): number {
   let low = 0;
   let high = versions.length;

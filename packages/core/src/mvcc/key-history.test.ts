@@ -30,7 +30,7 @@ test('unchangedBefore finds the next change of a small range exactly, before and
         }
         const compactRevision = Math.min(compactAt, history.currentRevision);
         if (compactRevision > 0) apply({ kind: 'compact', revision: compactRevision });
-        state.scrub(1000);
+        state.collectGarbage(1000);
         const from = Math.min(Math.max(history.compactRevision, 1) + fromOffset, history.currentRevision);
         const inRange = (at: string): boolean =>
           rangeEnd === '' ? at === start : at >= start && (rangeEnd === '\0' || at < rangeEnd);
@@ -45,7 +45,7 @@ test('unchangedBefore finds the next change of a small range exactly, before and
   );
 });
 
-test('a range with many keys is not searched: the answer is where the reader stands', () => {
+test('a range with many keys is not searched: the answer is the position of the reader', () => {
   const state = new StateMachine();
   for (let n = 1; n <= 300; n++) {
     const put = { key: `a${n}`, value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };

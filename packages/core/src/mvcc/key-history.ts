@@ -3,10 +3,13 @@ import type { KeyIndex } from './key-index.ts';
 import type { KvEvent } from './kv-types.ts';
 import type { RevisionLog } from './revision-log.ts';
 
-/** Keys of a range whose versions are looked at to find its next change; a range with more is searched by revision. */
+/**
+ * The number of keys of a range whose versions are searched for the next change; a larger range is searched by
+ * revision.
+ */
 const maxSearchedKeys = 256;
 
-/** The history as others read it: by revision from the log, and by key from the index. */
+/** The history for readers: by revision from the log, and by key from the index. */
 export class KeyHistory implements History {
   readonly #log: RevisionLog;
   readonly #index: KeyIndex;

@@ -28,8 +28,8 @@ export class KeyIndex {
   }
 
   /**
-   * Calls `visit` for each entry of etcd's range (key, rangeEnd), in order, until it returns false. rangeEnd '' means
-   * the one key, '\0' everything from key on; an end at or before the key is an empty range. `visit` must not add or
+   * Calls `visit` for each entry of etcd's range (key, rangeEnd), in order, until it returns false. rangeEnd '' selects
+   * the one key, '\0' every key from key on; an end at or before the key is an empty range. `visit` must not add or
    * remove keys.
    */
   visitRange(key: string, rangeEnd: string, visit: (entry: KeyEntry) => boolean): void {
@@ -44,7 +44,7 @@ export class KeyIndex {
     this.#tree.forRange(key, high, openEnd, (_key, entry) => (visit(entry) ? undefined : stop));
   }
 
-  /** Calls `visit` for each entry behind `after` (undefined: from the first on), in order, until it returns false. */
+  /** Calls `visit` for each entry after `after` (undefined: from the first on), in order, until it returns false. */
   visitAfter(after: string | undefined, visit: (entry: KeyEntry) => boolean): void {
     const low = after === undefined ? this.#tree.minKey() : this.#tree.nextHigherKey(after);
     if (low !== undefined) this.visitRange(low, '\0', visit);

@@ -18,7 +18,7 @@ describe('a put', () => {
     ]);
   });
 
-  test('answers with the key before it, if asked and if there was one', () => {
+  test('returns the previous key if requested and present', () => {
     const state = new StateMachine();
     const first = applyNext(state, put('a', '1', { prevKv: true }), put('a', '2'), put('a', '3', { prevKv: true }));
     expect(first.responses).toMatchObject([{ put: { prevKv: undefined } }, {}, { put: { prevKv: { value: '2' } } }]);
@@ -26,7 +26,7 @@ describe('a put', () => {
     expect(applyNext(state, put('a', '4', { prevKv: true })).responses).toMatchObject([{ put: { prevKv: undefined } }]);
   });
 
-  test('keeps the value or the lease of its key when told to, and needs the key for that', () => {
+  test('keeps the value or the lease of its key on request, and refuses that without the key', () => {
     const state = new StateMachine();
     applyNext(state, grant(1n), grant(2n), put('a', 'old', { lease: 1n }));
     applyNext(state, put('a', '', { ignoreValue: true, lease: 2n }), put('a', 'new', { ignoreLease: true }));
@@ -40,13 +40,13 @@ describe('a put', () => {
 });
 
 describe('the event of a change', () => {
-  test('has the pair of before the whole revision, also in a state that was restored', () => {
+  test('has the pair from before the whole revision, also after a restore', () => {
     const state = new StateMachine();
     applyNext(state, put('a', 'old'));
-    // Only a deletion without end may cover a key that is put beside it.
+    // Only a deletion without an end may cover a key that is also put.
     const toTheEnd = deleteRange('a', '\0');
     applyNext(state, txn({ success: [put('a', '1'), put('b', '1'), toTheEnd] }));
-    applyNext(state, put('a', 'anew'));
+    applyNext(state, put('a', 'new'));
     applyNext(state, txn({ success: [toTheEnd, put('a', '2'), toTheEnd] }));
     const reader = new SnapshotReader();
     for (const chunk of state.snapshotForEngine()) reader.push(chunk);
@@ -60,9 +60,9 @@ describe('the event of a change', () => {
         ['delete', 'b', undefined],
       ]);
       expect(told(5)).toEqual([
-        ['delete', 'a', 'anew'],
+        ['delete', 'a', 'new'],
         ['put', 'a', undefined],
-        ['delete', 'a', 'anew'],
+        ['delete', 'a', 'new'],
       ]);
     }
   });
@@ -76,7 +76,7 @@ describe('compaction', () => {
     expect(compact(4)).toEqual(refused('FutureRevision'));
     expect(compact(-1)).toEqual(refused('Compacted'));
     expect(state.compactRevision).toBe(-1);
-    // etcd lets an empty past be compacted once.
+    // etcd allows one compaction of an empty history.
     expect(compact(0)).toEqual({ kind: 'compact', revision: 3 });
     expect(compact(0)).toEqual(refused('Compacted'));
     expect(compact(-1)).toEqual(refused('Compacted'));
@@ -90,15 +90,15 @@ describe('compaction', () => {
     applyNext(state, put('a', '1'), put('a', '2'), deleteRange('a'), { kind: 'compact', revision: 4 });
     const event = { type: 'delete', kv: { key: 'a', modRevision: 4 }, prevKv: undefined };
     expect(state.history.eventsAt(4)).toMatchObject([event]);
-    while (state.scrub(1));
+    while (state.collectGarbage(1));
     expect(state.history.eventsAt(4)).toMatchObject([event]);
-    expect(() => state.history.eventsAt(3)).toThrow(/outside of 4\.\.4/);
-    expect(() => state.history.eventsAt(5)).toThrow(/outside of 4\.\.4/);
+    expect(() => state.history.eventsAt(3)).toThrow(/outside 4\.\.4/);
+    expect(() => state.history.eventsAt(5)).toThrow(/outside 4\.\.4/);
   });
 });
 
 describe('the hash of the keys', () => {
-  test('is that of a revision, whatever came later, and depends on every field', () => {
+  test('is that of a revision, unaffected by later writes, and depends on every field', () => {
     const hashOf = (...commands: Parameters<typeof applyNext>[1][]): unknown => {
       const state = new StateMachine();
       applyNext(state, grant(1n), grant(1n << 40n), ...commands);
@@ -116,7 +116,7 @@ describe('the hash of the keys', () => {
     expect(new Set([same, ...others].map((hash) => JSON.stringify(hash))).size).toBe(6);
   });
 
-  test('is refused for revisions that are compacted or yet to come', () => {
+  test('is refused for revisions that are compacted or in the future', () => {
     const state = new StateMachine();
     applyNext(state, put('a', '1'), put('a', '2'), put('a', '3'));
     expect(state.hashKv(0)).toMatchObject({ compactRevision: -1, hashRevision: 4 });
@@ -128,7 +128,7 @@ describe('the hash of the keys', () => {
     expect(state.hashKv(3)).toEqual(before);
   });
 
-  test('of a revision that was compacted at stays the one before, for the last ten compactions', () => {
+  test('of a compact revision stays the hash from before the compaction, for the last ten compactions', () => {
     const state = new StateMachine();
     const hashes: unknown[] = [];
     for (let revision = 2; revision <= 13; revision++) {
@@ -141,7 +141,7 @@ describe('the hash of the keys', () => {
     for (let revision = 4; revision <= 13; revision++) expect(state.hashKv(revision)).toEqual(hashes[revision - 2]);
   });
 
-  test('is one and the same below every revision', () => {
+  test('is the same for every revision', () => {
     const state = new StateMachine();
     const empty = state.hashKv(-1);
     applyNext(state, put('a', '1'));
@@ -151,11 +151,11 @@ describe('the hash of the keys', () => {
 });
 
 describe('the sizes', () => {
-  test('go back to what they were when everything is deleted, compacted and scrubbed', () => {
+  test('return to their first values when everything is deleted, compacted and collected', () => {
     const state = new StateMachine();
     applyNext(state, put('k', 'v'));
     applyNext(state, { kind: 'compact', revision: state.currentRevision });
-    while (state.scrub(1));
+    while (state.collectGarbage(1));
     const before = [state.sizeBytes, state.sizeInUseBytes];
     for (let i = 0; i < 2000; i++) applyNext(state, put(`key-${i % 100}`, 'value'.repeat(10)), grant(BigInt(i + 1)));
     expect(state.sizeBytes).toBeGreaterThan(2000 * (6 + 50 + 64));
@@ -164,7 +164,7 @@ describe('the sizes', () => {
     for (let i = 0; i < 2000; i++) applyNext(state, { kind: 'leaseRevoke', id: BigInt(i + 1) });
     expect(state.sizeInUseBytes).toBe(before[1]);
     applyNext(state, put('k', 'v'), { kind: 'compact', revision: state.currentRevision + 1 });
-    while (state.scrub(100));
+    while (state.collectGarbage(100));
     expect([state.sizeBytes, state.sizeInUseBytes]).toEqual(before);
     expect(state.keyCount).toBe(1);
   });

@@ -5,7 +5,7 @@ import { KeyIndex } from './key-index.ts';
 import type { DeleteRangeRequest, DeleteRangeResult, KeyValue, PutRequest, PutResult } from './kv-types.ts';
 import type { LeaseLinks } from './lease-links.ts';
 import { RevisionLog } from './revision-log.ts';
-import { Scrubber } from './scrubber.ts';
+import { GarbageCollector } from './garbage-collector.ts';
 import { versionBytes } from './version-bytes.ts';
 import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
@@ -17,10 +17,10 @@ export interface KvHash {
   readonly hashRevision: number;
 }
 
-/** As many as etcd remembers. */
+/** The number of hashes that etcd remembers. */
 const maxCompactionHashes = 10;
 
-/** What a store is made of when it is not empty. */
+/** The contents of a store that is not empty. */
 export interface StoreParts {
   readonly index: KeyIndex;
   readonly log: RevisionLog;
@@ -31,16 +31,16 @@ export interface StoreParts {
 }
 
 /**
- * The keys, with all their versions since the last compaction. Writes are made one by one and become a revision
- * together, with `commit`: until then `writeRevision` is the revision that they will have. None of the writing
- * methods can fail; what may be refused is checked before the first of them.
+ * The keys, with all their versions since the last compaction. Writes are made one by one and become one revision with
+ * `commit`; `writeRevision` is the revision that they will have. No writing method can fail: the caller checks every
+ * refusal before the first write.
  */
 export class KeyValueStore {
   readonly index: KeyIndex;
   readonly history: History;
   readonly #log: RevisionLog;
   readonly #leases: LeaseLinks;
-  readonly #scrubber: Scrubber;
+  readonly #collector: GarbageCollector;
   #heldBytes: number;
   #liveBytes: number;
   #liveCount: number;
@@ -54,7 +54,7 @@ export class KeyValueStore {
     this.#liveBytes = parts.liveBytes;
     this.#liveCount = parts.liveCount;
     this.history = new KeyHistory(parts.log, parts.index);
-    this.#scrubber = new Scrubber(parts.index, parts.log);
+    this.#collector = new GarbageCollector(parts.index, parts.log);
   }
 
   get log(): RevisionLog {
@@ -69,7 +69,7 @@ export class KeyValueStore {
     return this.#log.compactRevision;
   }
 
-  /** The revision that reads see now: the current one, or the one that is being written once it holds a change. */
+  /** The revision that reads see: the current one, or the uncommitted one once it holds a change. */
   get readRevision(): number {
     return this.#log.pending === 0 ? this.#log.currentRevision : this.#log.currentRevision + 1;
   }
@@ -78,22 +78,22 @@ export class KeyValueStore {
     return this.#log.currentRevision + 1;
   }
 
-  /** An estimate of the memory that all versions take, compacted ones included until they are scrubbed. */
+  /** An estimate of the memory of all versions, including compacted ones that are not collected yet. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** The part of it that the newest version of each key takes: what would be left after a compaction of everything. */
+  /** The share of the newest version of each key: the size after a compaction of the whole history. */
   get liveBytes(): number {
     return this.#liveBytes;
   }
 
-  /** See Scrubber.lastDeletionsBytes. */
+  /** See GarbageCollector.lastDeletionsBytes. */
   get lastDeletionsBytes(): number {
-    return this.#scrubber.lastDeletionsBytes;
+    return this.#collector.lastDeletionsBytes;
   }
 
-  /** How many keys exist. */
+  /** The number of existing keys. */
   get liveCount(): number {
     return this.#liveCount;
   }
@@ -103,7 +103,7 @@ export class KeyValueStore {
     return head === undefined || isTombstone(head) ? undefined : head;
   }
 
-  /** Lease and previous value must have been checked. */
+  /** The caller has checked the lease and the previous value. */
   put(request: PutRequest): PutResult {
     const entry = this.index.get(request.key);
     const head = entry?.head;
@@ -111,7 +111,7 @@ export class KeyValueStore {
     const revision = this.writeRevision;
     const lease = request.ignoreLease ? (previous?.lease ?? 0n) : request.lease;
     const version: KeyValue = {
-      // The first key string is kept for all versions, so that each version costs only its value.
+      // All versions share the first key string, so that each version costs only its value.
       key: head === undefined ? request.key : head.key,
       value: request.ignoreValue ? (previous?.value ?? '') : request.value,
       createRevision: previous === undefined ? revision : previous.createRevision,
@@ -128,7 +128,7 @@ export class KeyValueStore {
     return { prevKv: request.prevKv ? previous : undefined };
   }
 
-  /** Where nobody waits for the answer, it has no previous values. */
+  /** When no client waits for the response, it has no previous values. */
   deleteRange(request: DeleteRangeRequest, isAwaited = true): DeleteRangeResult {
     const doomed: KeyEntry[] = [];
     this.index.visitRange(request.key, request.rangeEnd, (entry) => {
@@ -144,28 +144,28 @@ export class KeyValueStore {
     return { deleted: doomed.length, prevKvs };
   }
 
-  /** Deletes one live key and leaves its lease alone: for the lease's own end, which takes all its keys. */
+  /** Deletes one key without detaching it from its lease: for the end of the lease, which removes all its keys. */
   deleteEntry(entry: KeyEntry): void {
     const previous = entry.head;
     this.#write(entry, tombstone(previous.key, this.writeRevision), previous);
   }
 
-  /** Ends the revision that is being written, if it holds a change. Returns the current revision. */
+  /** Commits the uncommitted revision if it holds a change. Returns the current revision. */
   commit(): number {
     return this.#log.seal();
   }
 
-  /** etcd's rules: a revision at or below the last compaction is Compacted, one above the current FutureRevision. */
+  /** etcd's rules: a revision at or below the last compaction is Compacted, one above the current is FutureRevision. */
   compact(revision: number): CoreError | undefined {
     if (revision <= this.#log.compactRevision) return coreError('Compacted');
     if (revision > this.#log.currentRevision) return coreError('FutureRevision');
-    // Revision 0 may be compacted at, and has no hash.
+    // A compaction at revision 0 is allowed, and revision 0 has no hash.
     if (revision >= this.#log.firstHeldRevision) this.#rememberHash(revision);
     this.#log.compact(revision);
     return undefined;
   }
 
-  /** Before a compaction at this revision. */
+  /** Hash before the compaction at this revision. */
   #rememberHash(revision: number): void {
     const hash = this.#log.hashAt(revision);
     this.#compactionHashes.push({ hash, compactRevision: this.compactRevision, hashRevision: revision });
@@ -173,8 +173,8 @@ export class KeyValueStore {
   }
 
   /**
-   * 0 is the current revision, and below it there is nothing to hash. As in etcd, the hash of a revision that was
-   * compacted at is the one before that compaction; the last few are remembered, and not over a restart.
+   * 0 is the current revision, and a negative one has nothing to hash. As in etcd, the hash of a compact revision is
+   * the one from before that compaction; the last few are remembered, but not over a restart.
    */
   hashKv(revision: number): KvHash | CoreError {
     const remembered = this.#compactionHashes.find(({ hashRevision }) => hashRevision === revision);
@@ -187,24 +187,24 @@ export class KeyValueStore {
     return { hash: this.#log.hashAt(hashRevision), compactRevision, hashRevision };
   }
 
-  /** See Scrubber.run. */
-  scrub(maxSteps: number): boolean {
-    const more = this.#scrubber.run(maxSteps);
-    this.#heldBytes -= this.#scrubber.takeFreedBytes();
+  /** See GarbageCollector.run. */
+  collectGarbage(maxSteps: number): boolean {
+    const more = this.#collector.run(maxSteps);
+    this.#heldBytes -= this.#collector.takeFreedBytes();
     return more;
   }
 
-  get isScrubbed(): boolean {
-    return this.#scrubber.isDone;
+  get isGarbageCollected(): boolean {
+    return this.#collector.isDone;
   }
 
-  get isScrubPaused(): boolean {
-    return this.#scrubber.isPaused;
+  get isGarbageCollectionPaused(): boolean {
+    return this.#collector.isPaused;
   }
 
-  /** See Scrubber.pin. */
+  /** See GarbageCollector.pin. */
   pin(revision: number): () => void {
-    return this.#scrubber.pin(revision);
+    return this.#collector.pin(revision);
   }
 
   #write(found: KeyEntry | undefined, version: KeyValue, previous: KeyValue | undefined): KeyEntry {

@@ -1,9 +1,9 @@
 /**
- * The shapes of keys, requests and answers inside the core.
+ * The types of keys, requests and responses inside the core.
  *
  * Keys and values are latin1 strings: one char per byte, so `<` on strings is the byte order of etcd. Revisions,
- * versions and counts are numbers: they are dense and ours, so they never pass 2^53. What a client sends in their
- * place is clamped to the doubles by the edge, which cannot change the outcome of a comparison with a number that
+ * versions and counts are numbers: the server assigns them densely, so they never exceed 2^53. The API layer clamps
+ * such numbers in a client's request to doubles, which cannot change the result of a comparison with a number that
  * small. Lease ids are bigint: clients choose them, and int64 does not fit a double.
  */
 export interface KeyValue {
@@ -16,7 +16,9 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
-/** The wire's numbers. A request may hold any int32: what is not named here is refused, or taken as etcd takes it. */
+/**
+ * The wire's numbers. A request may hold any int32: a value not listed here is refused, or treated as etcd treats it.
+ */
 export const SortOrder = { none: 0, ascend: 1, descend: 2 } as const;
 export const SortTarget = { key: 0, version: 1, create: 2, mod: 3, value: 4 } as const;
 export const CompareResult = { equal: 0, greater: 1, less: 2, notEqual: 3 } as const;
@@ -24,7 +26,7 @@ export const CompareTarget = { version: 0, create: 1, mod: 2, value: 3, lease: 4
 
 export interface RangeRequest {
   readonly key: string;
-  /** '' reads one key; '\0' reads everything >= key; else the range [key, rangeEnd). */
+  /** '' reads one key; '\0' reads every key >= key; otherwise the range [key, rangeEnd). */
   readonly rangeEnd: string;
   /** 0 or less: no limit. */
   readonly limit: number;
@@ -93,7 +95,7 @@ export type RequestOp =
   | { readonly kind: 'put'; readonly put: PutRequest }
   | { readonly kind: 'deleteRange'; readonly deleteRange: DeleteRangeRequest }
   | { readonly kind: 'txn'; readonly txn: TxnRequest }
-  /** An op with no request in it: etcd refuses it with "key not found". */
+  /** An op without a request: etcd refuses it with "key not found". */
   | { readonly kind: 'empty' };
 
 export interface TxnRequest {
@@ -103,9 +105,9 @@ export interface TxnRequest {
 }
 
 /**
- * `revision` is what etcd writes into the header of each answer inside a transaction: the store's revision as that op
- * saw it, which counts the transaction's own writes so far. The header of a nested transaction's answer has no
- * revision (0).
+ * `revision` is the revision that etcd writes into the header of each response inside a transaction: the store's
+ * revision as that op saw it, which counts the writes of the transaction so far. The header of a nested transaction's
+ * response has no revision (0).
  */
 export type ResponseOp =
   | { readonly kind: 'range'; readonly revision: number; readonly range: RangeResult }

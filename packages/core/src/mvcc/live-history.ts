@@ -2,8 +2,8 @@ import type { History } from './history.ts';
 import type { KvEvent } from './kv-types.ts';
 
 /**
- * The history of a state that may be replaced as a whole by a newer one: whoever holds this reads on in that. Revisions
- * never go back by it, but those that lie between the two may be gone, as after a compaction.
+ * The history of a state that may be replaced as a whole by a newer one. A reader that holds this object continues in
+ * the newer state. Revisions never go back, but revisions between the two states may be missing, as after a compaction.
  */
 export class LiveHistory implements History {
   readonly #now: () => History;

@@ -1,8 +1,8 @@
 import type { RequestOp } from './kv-types.ts';
 
 /**
- * A transaction whose comparisons have been made, nested ones too: all on the state before its first write. What is
- * planned either runs as a whole or, if `check` finds a fault, not at all.
+ * A transaction whose comparisons are evaluated, nested ones too, on the state before its first write. The plan either
+ * runs as a whole or, if `check` finds a fault, not at all.
  */
 export interface PlannedTxn {
   readonly succeeded: boolean;

@@ -29,14 +29,14 @@ describe('a range', () => {
     expect(read('x', '\0').keys).toBe('');
   });
 
-  test('counts everything, whatever the limit lets through', () => {
+  test('counts every key, also beyond the limit', () => {
     expect(read('a', '\0', { limit: 2 })).toEqual({ keys: 'ab', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { limit: 4 })).toEqual({ keys: 'abcd', rest: { more: false, count: 4 } });
     expect(read('a', '\0', { limit: -1 }).keys).toBe('abcd');
     expect(read('a', '\0', { limit: 1, countOnly: true })).toEqual({ keys: '', rest: { more: false, count: 4 } });
   });
 
-  test('filters by revision before it limits, and counts what it filtered out', () => {
+  test('filters by revision before the limit, and counts the filtered keys', () => {
     expect(read('a', '\0', { minModRevision: 4, limit: 2 })).toEqual({ keys: 'bc', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { maxModRevision: 3 })).toEqual({ keys: 'a', rest: { more: false, count: 4 } });
     expect(read('a', '\0', { minCreateRevision: 3, maxCreateRevision: 4 }).keys).toBe('bc');
@@ -51,13 +51,13 @@ describe('a range', () => {
     expect([sorted(4, 1), sorted(4, 2)]).toEqual(['dcab', 'bacd']);
   });
 
-  test('sorts up when a target is given without an order, but cuts first then, as etcd does', () => {
+  test('sorts up when a target is given without an order, but applies the limit first, as etcd does', () => {
     expect(read('a', '\0', { sortTarget: 4 }).keys).toBe('dcab');
     expect(read('a', '\0', { sortTarget: 4, limit: 1 })).toEqual({ keys: 'a', rest: { more: true, count: 4 } });
     expect(read('a', '\0', { sortTarget: 4, sortOrder: 1, limit: 1 }).keys).toBe('d');
   });
 
-  test('leaves the values out when only keys are wanted, but may sort by them', () => {
+  test('leaves the values out of a keys-only range, but may sort by them', () => {
     const result = machine().range(rangeRequest('a', '\0', { keysOnly: true, sortTarget: 4, sortOrder: 1 }));
     expect(result).toMatchObject({ kvs: [{ key: 'd', value: '', modRevision: 5 }, {}, {}, {}] });
   });
@@ -71,7 +71,7 @@ describe('a range', () => {
     expect([1, 3, 7, 8, 9].map(keysAt)).toEqual(['', 'a4 b3', 'a4 b5 c2 d1 e0', 'a4 b5 c2 d1', 'FutureRevision']);
     applyNext(state, { kind: 'compact', revision: 7 });
     expect([6, 7, 8].map(keysAt)).toEqual(['Compacted', 'a4 b5 c2 d1 e0', 'a4 b5 c2 d1']);
-    while (state.scrub(1));
+    while (state.collectGarbage(1));
     expect([6, 7, 8].map(keysAt)).toEqual(['Compacted', 'a4 b5 c2 d1 e0', 'a4 b5 c2 d1']);
   });
 });

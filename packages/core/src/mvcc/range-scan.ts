@@ -9,7 +9,7 @@ import { SlicedSort } from './sliced-sort.ts';
 
 type Comparison = (a: KeyValue, b: KeyValue) => number;
 
-/** By `SortTarget`. */
+/** Indexed by `SortTarget`. */
 const comparisons: readonly Comparison[] = [
   (a, b) => compareStrings(a.key, b.key),
   (a, b) => a.version - b.version,
@@ -18,7 +18,7 @@ const comparisons: readonly Comparison[] = [
   (a, b) => compareStrings(a.value, b.value),
 ];
 
-/** Answers a range at once, however long that takes: see `RangeScan`. */
+/** Evaluates a range in one call, which may take long: see `RangeScan`. */
 export function readRange(store: KeyValueStore, request: RangeRequest): RangeResult | CoreError {
   const scan = beginScan(store, request);
   if ('kind' in scan) return scan;
@@ -27,8 +27,8 @@ export function readRange(store: KeyValueStore, request: RangeRequest): RangeRes
 }
 
 /**
- * A range at the revision that the request names or else at the newest one. Within a transaction that has written, the
- * newest is the one that it is writing.
+ * A range at the requested revision, or else at the newest one. Within a transaction that has written, the newest is
+ * the revision that the transaction is writing.
  */
 export function beginScan(store: KeyValueStore, request: RangeRequest): RangeScan | CoreError {
   const newest = store.readRevision;
@@ -39,14 +39,14 @@ export function beginScan(store: KeyValueStore, request: RangeRequest): RangeSca
 }
 
 /**
- * One range, with etcd's rules, read in slices. It reads the keys as they were at one revision, whatever is written
- * between the slices; what that revision needs must not be scrubbed away meanwhile (see Scrubber.pin).
+ * One range, with etcd's rules, read in slices. It reads the keys at one revision, regardless of writes between the
+ * slices. The caller must pin that revision (see GarbageCollector.pin).
  */
 export class RangeScan {
   readonly revision: number;
   readonly #store: KeyValueStore;
   readonly #request: RangeRequest;
-  /** One more than are wanted, to know whether there is more. */
+  /** One row more than the limit, to know whether there is more. */
   readonly #atMost: number;
   readonly #filtered: boolean;
   #kvs: KeyValue[] = [];
@@ -66,7 +66,7 @@ export class RangeScan {
     this.#from = request.key;
   }
 
-  /** Looks at up to about `maxRows` more keys. Returns whether the result is complete. */
+  /** Scans about `maxRows` more keys. Returns whether the result is complete. */
   step(maxRows: number): boolean {
     switch (this.#phase) {
       case 'collect':
@@ -89,7 +89,9 @@ export class RangeScan {
     return { kvs: this.#kvs, more: this.#more, count: this.#count };
   }
 
-  /** Collects in key order; no more than is needed, but counts the rest. Returns whether the end was reached. */
+  /**
+   * Collects rows in key order up to the limit, and counts the rest. Returns whether the end of the range was reached.
+   */
   #collect(maxRows: number): boolean {
     const { revision } = this;
     const request = this.#request;
@@ -108,7 +110,7 @@ export class RangeScan {
       return false;
     });
     if (last === undefined) return true;
-    // The lowest key behind the last one. A range of one key is read by now.
+    // The lowest key after the last one. A range of one key is complete by now.
     this.#from = `${last.head.key}\0`;
     return request.rangeEnd === '';
   }
@@ -121,7 +123,7 @@ export class RangeScan {
       this.#cut(this.#kvs, maxRows);
       return;
     }
-    // Keys that compare equal stay in key order, whichever way the rest is sorted.
+    // Keys that compare equal stay in key order, in either sort direction.
     const ordered: Comparison = descends ? (a, b) => comparison(b, a) : comparison;
     const costOf = sortTarget === SortTarget.value ? valueCost : undefined;
     this.#sort = new SlicedSort(this.#kvs, ordered, {
@@ -136,7 +138,7 @@ export class RangeScan {
     if (sort.step(maxRows)) this.#cut(sort.sorted, maxRows);
   }
 
-  /** Cuts at the limit, and only then drops the values: one may sort by value and ask for the keys. */
+  /** Applies the limit, and only then drops the values: a request may sort by value and ask for keys only. */
   #cut(kvs: KeyValue[], maxRows: number): void {
     const { limit, keysOnly } = this.#request;
     this.#more = limit > 0 && kvs.length > limit;
@@ -156,7 +158,7 @@ export class RangeScan {
   }
 }
 
-/** Bytes of a value that take as long to be compared as another row. */
+/** Bytes of a value whose comparison takes as long as another row. */
 const bytesPerCost = 64;
 
 function valueCost({ value }: KeyValue): number {
@@ -164,17 +166,15 @@ function valueCost({ value }: KeyValue): number {
 }
 
 /**
- * An explicit order needs every key first. A sort target without an order does not lift the limit in etcd, although it
- * sorts: the first keys in key order are what is sorted then.
+ * An explicit order needs every key first. In etcd a sort target without an order does not lift the limit, although it
+ * sorts: the limit selects the first keys in key order, and those are sorted.
  */
 function collectLimit(request: RangeRequest, filtered: boolean): number {
   if (request.limit <= 0 || request.sortOrder !== SortOrder.none || filtered) return Infinity;
   return request.limit + 1;
 }
 
-/**
- * The most bytes of keys and values that the answer to a range may have, whichever of its rows the limit lets through.
- */
+/** The maximum size of keys and values in the response to a range, for any selection of rows by the limit. */
 export function mostBytesAnswered(request: RangeRequest, totalBytes: number, largestRowBytes: number): number {
   if (request.countOnly) return 0;
   return request.limit > 0 ? Math.min(totalBytes, request.limit * largestRowBytes) : totalBytes;

@@ -15,12 +15,12 @@ function many(count: number): RequestOp[] {
 }
 
 describe('checkRange', () => {
-  test('wants a key', () => {
+  test('requires a key', () => {
     expect(checkRange(rangeRequest(''))).toEqual(refused('EmptyKey'));
     expect(checkRange(rangeRequest('\0', '\0'))).toBeUndefined();
   });
 
-  test('wants an order and a target that exist', () => {
+  test('requires a known order and target', () => {
     for (const sortOrder of [-1, 3, 1.5]) {
       expect(checkRange(rangeRequest('a', '', { sortOrder }))).toEqual(refused('InvalidSortOption'));
     }
@@ -32,14 +32,14 @@ describe('checkRange', () => {
 });
 
 describe('checkCompact', () => {
-  test('takes what lies before revision 0 for compacted, in every state', () => {
+  test('treats a negative revision as compacted, in every state', () => {
     for (const revision of [Number.MIN_SAFE_INTEGER, -2, -1]) {
       expect(checkCompact(revision)).toEqual(refused('Compacted'));
     }
     for (const revision of [0, 1, Number.MAX_SAFE_INTEGER]) expect(checkCompact(revision)).toBeUndefined();
   });
 
-  test('refuses nothing that a new state machine would do', () => {
+  test('refuses nothing that a new state machine accepts', () => {
     for (const revision of [-2, -1, 0, 1]) {
       const state = new StateMachine();
       const [response] = applyNext(state, { kind: 'compact', revision }).responses;
@@ -49,13 +49,13 @@ describe('checkCompact', () => {
 });
 
 describe('checkPut and checkDeleteRange', () => {
-  test('want a key', () => {
+  test('require a key', () => {
     expect(checkPut(putRequest('', 'v'))).toEqual(refused('EmptyKey'));
     expect(checkDeleteRange({ key: '', rangeEnd: '\0', prevKv: false })).toEqual(refused('EmptyKey'));
     expect(checkDeleteRange({ key: 'a', rangeEnd: '', prevKv: false })).toBeUndefined();
   });
 
-  test('refuse what a put says it ignores', () => {
+  test('refuse a value or lease that a put also ignores', () => {
     expect(checkPut(putRequest('a', 'v', { ignoreValue: true }))).toEqual(refused('ValueProvided'));
     expect(checkPut(putRequest('a', '', { ignoreLease: true, lease: 1n }))).toEqual(refused('LeaseProvided'));
     expect(checkPut(putRequest('a', '', { ignoreValue: true, ignoreLease: true }))).toBeUndefined();
@@ -72,17 +72,17 @@ describe('checkTxn', () => {
     );
   });
 
-  test('leaves a nested transaction what its parent did not use', () => {
+  test('gives a nested transaction the ops that its parent left', () => {
     const nested = (own: number): RequestOp => txn({ success: many(own) });
     expect(checkTxn(request({ success: [nested(3)] }), 4)).toBeUndefined();
     expect(checkTxn(request({ success: [nested(4)] }), 4)).toEqual(refused('TooManyOps'));
-    // Siblings have the same rest each.
+    // Each sibling has the same remaining number.
     expect(
       checkTxn(request({ success: [txn({ success: [put('a', '')] }), txn({ success: [put('b', '')] })] }), 3),
     ).toBe(undefined);
   });
 
-  test('bounds the total too, so that a small request cannot hold very many ops', () => {
+  test('bounds the total too, so that a small request cannot contain very many ops', () => {
     let ops: RequestOp[] = [range('a')];
     for (let depth = 0; depth < 40; depth++) ops = [txn({ success: ops }), txn({ failure: ops })];
     expect(checkTxn(request({ success: ops }), 128)).toEqual(refused('TooManyOps'));
@@ -116,7 +116,7 @@ describe('checkTxn on keys written twice', () => {
     ['puts of two siblings', [txn({ success: [put('a', '1')] }), txn({ failure: [put('a', '2')] })]],
     ['a put after the delete in a failing sibling', [txn({ failure: [deleteRange('a')] }), put('a', '')]],
     ['a put after the delete of a sibling', [txn({ success: [deleteRange('a')] }), txn({ success: [put('a', '')] })]],
-    ['two puts far down', [txn({ success: [txn({ success: [put('a', '1'), put('a', '2')] })] })]],
+    ['two deeply nested puts', [txn({ success: [txn({ success: [put('a', '1'), put('a', '2')] })] })]],
   ];
   for (const [what, ops] of duplicate) {
     test(`refuses ${what}`, () => {
@@ -130,17 +130,17 @@ describe('checkTxn on keys written twice', () => {
     ['a put at the end of a deleted range', [deleteRange('a', 'c'), put('c', '')]],
     ['the same put in both branches of a nested one', [txn({ success: [put('a', '')], failure: [put('a', '')] })]],
     ['a put and ranges over it', [put('a', ''), range('a'), range('a', '\0')]],
-    // etcd's quirks, which clients may have come to rely on.
+    // etcd's quirks, which clients may rely on.
     ['a put and a delete of everything from its key on', [put('b', ''), deleteRange('a', '\0')]],
     ['a put before the delete of a sibling', [txn({ success: [put('a', '')] }), txn({ success: [deleteRange('a')] })]],
   ];
   for (const [what, ops] of allowed) {
-    test(`lets ${what} pass`, () => {
+    test(`accepts ${what}`, () => {
       expect(checkTxn(request({ success: ops }), 128)).toBeUndefined();
     });
   }
 
-  test('lets the two branches write the same key', () => {
+  test('accepts a write of the same key in both branches', () => {
     expect(checkTxn(request({ success: [put('a', '')], failure: [put('a', '')] }), 128)).toBeUndefined();
   });
 });

@@ -5,8 +5,8 @@ import { findOverlap } from './txn-overlap.ts';
 import type { DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from './kv-types.ts';
 
 /**
- * What is wrong with a request whatever the state is. The edge asks before it proposes anything; the state machine
- * does not ask again, and stays whole if it is handed a request that would not pass.
+ * Faults of a request that do not depend on the state. The API layer checks them before it proposes anything; the state
+ * machine does not check again, and stays consistent when it applies a request with such a fault.
  */
 export function checkRange(range: RangeRequest): CoreError | undefined {
   if (range.key === '') return coreError('EmptyKey');
@@ -30,22 +30,22 @@ export function checkDeleteRange(deleteRange: DeleteRangeRequest): CoreError | u
   return deleteRange.key === '' ? coreError('EmptyKey') : undefined;
 }
 
-/** A compaction below revision 0 comes too late from the start: an empty store counts as compacted up to -1. */
+/** A negative revision is always compacted: an empty store counts as compacted up to -1. */
 export function checkCompact(revision: number): CoreError | undefined {
   return revision < 0 ? coreError('Compacted') : undefined;
 }
 
-/** How much more than `maxTxnOps` all the comparisons and ops of a transaction may be, with those of nested ones. */
+/** The factor by which the total number of comparisons and ops, nested ones included, may exceed `maxTxnOps`. */
 const maxTotalFactor = 16;
 
-/** All the comparisons and ops that a transaction may have, with those of nested ones. */
+/** The maximum total number of comparisons and ops of a transaction, nested ones included. */
 export function maxTotalTxnOps(maxTxnOps: number): number {
   return maxTxnOps * maxTotalFactor;
 }
 
 /**
- * `maxTxnOps` bounds the longest of the three lists; a nested transaction has what its parent left of it. That alone
- * would let a small request hold very many ops, so we also bound their total, which etcd does not.
+ * `maxTxnOps` bounds the longest of the three lists; a nested transaction has the number that its parent left. That
+ * alone would let a small request contain very many ops, so Tenure also bounds their total, which etcd does not.
  */
 export function checkTxn(txn: TxnRequest, maxTxnOps: number): CoreError | undefined {
   const budget = { left: maxTotalTxnOps(maxTxnOps) };

@@ -1,23 +1,23 @@
 import type { KeyValue } from './kv-types.ts';
 
-/** Revisions per chunk. A chunk is what compaction frees at once. */
+/** Revisions per chunk. A compaction frees whole chunks. */
 const chunkRevisions = 512;
 
-/** The changes of revisions number * chunkRevisions and following, in order, and the rolling hash after each. */
+/** The changes of the revisions from number * chunkRevisions on, in order, and the rolling hash after each revision. */
 export class RevisionChunk {
   readonly number: number;
   readonly changes: (KeyValue | undefined)[] = [];
-  /** Beside each change, the pair before it: see pairBefore. */
+  /** For each change, the previous pair: see pairBefore. */
   readonly replaced: (KeyValue | undefined)[] = [];
   readonly #hashes = new Uint32Array(chunkRevisions);
-  /** Where the changes of the n-th revision begin; they end where the next ones begin. */
+  /** Where the changes of the n-th revision begin; they end where the next revision begins. */
   readonly #starts = new Uint32Array(chunkRevisions + 1);
 
   constructor(number: number) {
     this.number = number;
   }
 
-  /** Ends `revision`: what was recorded since the one before belongs to it. */
+  /** Ends `revision`: the changes recorded since the previous revision belong to it. */
   seal(revision: number, hash: number): void {
     const slot = revision % chunkRevisions;
     this.#starts[slot + 1] = this.changes.length;
@@ -36,7 +36,7 @@ export class RevisionChunk {
     return this.#hashes[revision % chunkRevisions]!;
   }
 
-  /** Lets go of the versions of all revisions below `revision`, and of what the changes of `revision` replaced. */
+  /** Drops the versions of all revisions below `revision`, and the previous pairs of the changes of `revision`. */
   forgetBelow(revision: number): void {
     this.changes.fill(undefined, 0, this.startOf(revision));
     this.replaced.fill(undefined, 0, this.endOf(revision));

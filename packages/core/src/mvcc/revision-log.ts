@@ -7,8 +7,8 @@ import { hashKeyValue } from './rolling-hash.ts';
 export const firstRevision = 1;
 
 /**
- * The history, in chunks. Changes are recorded one by one and become a revision together, with `seal`; before that
- * nothing of them is visible here.
+ * The history, in chunks. Changes are recorded one by one and become one revision with `seal`; until then they are not
+ * visible here.
  */
 export class RevisionLog {
   readonly #chunks: RevisionChunk[];
@@ -32,7 +32,7 @@ export class RevisionLog {
     return log;
   }
 
-  /** `hash` is the rolling hash of that revision, which counts changes that are no longer held. */
+  /** `hash` is the rolling hash of that revision, which also covers changes that are no longer held. */
   sealOldest(hash: number): void {
     this.#hash = hash;
     this.#pending = 0;
@@ -48,12 +48,12 @@ export class RevisionLog {
     return this.#compactRevision;
   }
 
-  /** The oldest revision that may be asked for. */
+  /** The oldest readable revision. */
   get firstHeldRevision(): number {
     return Math.max(this.#compactRevision, firstRevision);
   }
 
-  /** How many changes wait for `seal`. */
+  /** The number of changes recorded since the last `seal`. */
   get pending(): number {
     return this.#pending;
   }
@@ -66,7 +66,7 @@ export class RevisionLog {
     this.#pending++;
   }
 
-  /** Makes the recorded changes one revision and returns its number; without changes there is no new revision. */
+  /** Makes the recorded changes one revision and returns its number. Without changes there is no new revision. */
   seal(): number {
     if (this.#pending === 0) return this.#currentRevision;
     const chunk = this.#openChunk();
@@ -105,12 +105,12 @@ export class RevisionLog {
     return chunk.changes[chunk.startOf(revision) + position]!;
   }
 
-  /** Hides the revisions below; their memory goes with `forgetBelow`. */
+  /** Hides the revisions below; `forgetBelow` frees their memory. */
   compact(revision: number): void {
     this.#compactRevision = revision;
   }
 
-  /** Frees what a compaction at `revision` has hidden. */
+  /** Frees the chunks hidden by a compaction at `revision`. */
   forgetBelow(revision: number): void {
     const oldest = Math.max(revision, firstRevision);
     const hidden = chunkNumber(oldest) - this.#chunks[0]!.number;
@@ -121,7 +121,7 @@ export class RevisionLog {
   #checkHeld(revision: number): void {
     if (revision > this.#currentRevision || revision < this.firstHeldRevision) {
       throw new Error(
-        `history: revision ${revision} is outside of ${this.firstHeldRevision}..${this.#currentRevision}; ` +
+        `history: revision ${revision} is outside ${this.firstHeldRevision}..${this.#currentRevision}; ` +
           'a reader must compare with compactRevision before it asks',
       );
     }
@@ -131,7 +131,7 @@ export class RevisionLog {
     return this.#chunks[chunkNumber(revision) - this.#chunks[0]!.number]!;
   }
 
-  /** The chunk of the revision that is being recorded. */
+  /** The chunk of the revision being recorded. */
   #openChunk(): RevisionChunk {
     const last = this.#chunks[this.#chunks.length - 1]!;
     const number = chunkNumber(this.#currentRevision + 1);

@@ -1,9 +1,8 @@
 import type { KeyValue } from './kv-types.ts';
 
 /**
- * 32-bit running hashes, in the manner of MurmurHash3: fast in plain JavaScript, and the same on every server. They
- * find servers that disagree and files that were damaged; they are no defence against somebody who forges a
- * collision.
+ * 32-bit running hashes, similar to MurmurHash3: fast in plain JavaScript, and the same on every server. They detect
+ * servers that disagree and damaged files. They are not cryptographic: a collision can be forged.
  */
 function mixWord(hash: number, word: number): number {
   let k = Math.imul(word, 0xcc9e2d51);
@@ -26,7 +25,7 @@ function mixBigint(hash: number, value: bigint): number {
   return mixWord(low, Number(BigInt.asIntN(32, value >> 32n)));
 }
 
-/** For latin1 strings; the length goes in as well, so that two strings in a row cannot be cut elsewhere. */
+/** For latin1 strings. The length is hashed as well, so that two consecutive strings cannot be split differently. */
 function mixString(hash: number, text: string): number {
   const length = text.length;
   let h = mixWord(hash, length);
@@ -56,7 +55,7 @@ export function hashBytes(hash: number, bytes: Uint8Array, start: number, end: n
   return at === end ? h : mixWord(h, rest);
 }
 
-/** One change of one key; a delete is a version 0. */
+/** One change of one key; a delete has version 0. */
 export function hashKeyValue(hash: number, kv: KeyValue): number {
   let h = mixString(hash, kv.key);
   h = mixString(h, kv.value);

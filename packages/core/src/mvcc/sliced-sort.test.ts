@@ -24,7 +24,7 @@ function sortInSlices(
 }
 
 describe('a sort in slices', () => {
-  test('gives what a stable sort at once gives, cut where it is to be cut', () => {
+  test('gives the result of a stable sort, cut at the limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 6_000, size: 'max' }),
@@ -41,7 +41,7 @@ describe('a sort in slices', () => {
     );
   });
 
-  test('compares no more in one step than a few runs take', () => {
+  test('makes in one step no more comparisons than a few runs need', () => {
     const ranks = Array.from({ length: 100_000 }, (_, place) => (place * 7_919) % 100_003);
     let compared = 0;
     let most = 0;
@@ -58,7 +58,7 @@ describe('a sort in slices', () => {
     expect(sort.sorted).toEqual(ranks.toSorted((a, b) => a - b));
   });
 
-  test('compares few items in one step where each takes long', () => {
+  test('compares few items in one step when each is expensive', () => {
     let compared = 0;
     const items = Array.from({ length: 300 }, (_, place) => (place * 7_919) % 307);
     const compare = (a: number, b: number): number => (compared++, a - b);
@@ -73,7 +73,7 @@ describe('a sort in slices', () => {
     expect(sort.sorted).toEqual(items.toSorted((a, b) => a - b));
   });
 
-  test('takes as many steps as the work is large', () => {
+  test('takes a number of steps proportional to the work', () => {
     expect(sortInSlices([], 10)).toEqual({ sorted: [], steps: 1 });
     expect(sortInSlices([3, 1, 2], 10).steps).toBe(1);
     expect(

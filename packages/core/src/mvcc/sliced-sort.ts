@@ -1,20 +1,20 @@
-/** What the items cost together that are sorted at once; a merge goes on in slices of any size. */
+/** The cost of the items that are sorted in one call; a merge runs in slices of any size. */
 const runCost = 1_024;
 
 export interface SlicedSortOptions<Item> {
-  /** Leaves out what cannot be among the first so many items of the result. */
+  /** Drops items that cannot be among the first `limit` of the result. */
   readonly keep?: number;
-  /** How much longer than others an item takes to be compared; 1 if it is left out. */
+  /** The relative cost of comparing an item; 1 when left out. */
   readonly costOf?: (item: Item) => number;
 }
 
-/** A part of a list of places, sorted. */
+/** A sorted part of a list of positions. */
 interface Run {
   readonly from: number;
   readonly to: number;
 }
 
-/** Two neighbouring runs, and how far they have been merged. */
+/** Two neighbouring runs, and the progress of their merge. */
 interface Merge {
   readonly left: Run;
   readonly right: Run;
@@ -23,8 +23,8 @@ interface Merge {
 }
 
 /**
- * A stable sort in slices: runs of the items are sorted one by one, then merged pair by pair. What moves is the places
- * of the items, between two arrays of numbers: lists of a million items for each pass would be as much garbage.
+ * A stable sort in slices: runs of items are sorted one by one, then merged pair by pair. The sort moves positions
+ * between two arrays of numbers: copying a list of a million items in each pass would create as much garbage.
  */
 export class SlicedSort<Item> {
   readonly #items: readonly Item[];
@@ -32,13 +32,13 @@ export class SlicedSort<Item> {
   readonly #keep: number;
   readonly #costOf: (item: Item) => number;
   #taken = 0;
-  /** The runs of this pass are in `#from`; what it merges goes to `#to`. */
+  /** The runs of this pass are in `#from`; the merge writes to `#to`. */
   #from: Uint32Array;
   #to: Uint32Array;
   #runs: Run[] = [];
   #merged: Run[] = [];
   #nextRun = 0;
-  /** How much of `#to` is filled. */
+  /** The filled length of `#to`. */
   #end = 0;
   #merge: Merge | undefined;
   readonly #sorted: Item[] = [];
@@ -58,7 +58,7 @@ export class SlicedSort<Item> {
     this.#to = new Uint32Array(items.length);
   }
 
-  /** Works on items that cost about so much together. Returns whether the sort is done. */
+  /** Processes items of about this total cost. Returns whether the sort is done. */
   step(maxCost: number): boolean {
     let left = maxCost;
     while (left > 0) {
@@ -70,12 +70,12 @@ export class SlicedSort<Item> {
     return this.#isDone;
   }
 
-  /** Once `step` has returned true. */
+  /** Valid once `step` has returned true. */
   get sorted(): Item[] {
     return this.#sorted;
   }
 
-  /** Puts the items in their order. */
+  /** Returns the items in sorted order. */
   #gather(maxItems: number): number {
     const length = this.#runs[0]?.to ?? 0;
     const before = this.#sorted.length;
@@ -108,7 +108,7 @@ export class SlicedSort<Item> {
     }
     if (this.#runs.length < 2) return false;
     const left = this.#runs[this.#nextRun]!;
-    // The last of an odd number is merged with nothing.
+    // An odd last run has no run to merge with.
     const right = this.#runs[this.#nextRun + 1] ?? { from: left.to, to: left.to };
     this.#merge = { left, right, l: left.from, r: right.from };
     this.#nextRun = Math.min(this.#nextRun + 2, this.#runs.length);

@@ -8,9 +8,8 @@ import { RevisionLog } from './revision-log.ts';
 import { versionBytes } from './version-bytes.ts';
 
 /**
- * Makes a store from its versions: first those of its base, then the events of its oldest held revision and of all
- * after it, in order. The keys may come in any order, so they are collected in a hash table and sorted once, at the
- * end.
+ * Builds a store from its versions: first those of its base, then the events of its oldest held revision and of all
+ * later ones, in order. The keys may come in any order: they are collected in a hash table and sorted once, at the end.
  */
 export class StoreBuilder {
   readonly log: RevisionLog;
@@ -21,7 +20,7 @@ export class StoreBuilder {
     this.log = new RevisionLog(compactRevision);
   }
 
-  /** A version from before the oldest held revision: the history does not show it. */
+  /** A version from before the oldest held revision, which is not in the history. */
   addBase(version: KeyValue): void {
     this.#add(version);
   }
@@ -34,7 +33,7 @@ export class StoreBuilder {
     this.log.record(this.#add(version), before);
   }
 
-  /** Tells the leases which keys they have. Undefined when one of these leases does not exist. */
+  /** Attaches the keys to their leases. Undefined when one of these leases does not exist. */
   build(leases: LeaseLinks): KeyValueStore | undefined {
     const keys = [...this.#entries.keys()].sort();
     const entries = keys.map((key) => this.#entries.get(key)!);
@@ -53,7 +52,7 @@ export class StoreBuilder {
     return new KeyValueStore(leases, { index, log: this.log, heldBytes: this.#heldBytes, liveBytes, liveCount });
   }
 
-  /** Returns the version as it is held: with the key string that all versions of the key share. */
+  /** Returns the stored version, which shares the key string with all versions of the key. */
   #add(version: KeyValue): KeyValue {
     this.#heldBytes += versionBytes(version);
     const entry = this.#entries.get(version.key);

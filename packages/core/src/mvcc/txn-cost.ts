@@ -7,7 +7,7 @@ import { mostBytesAnswered, sortsByValue } from './range-scan.ts';
 import type { TxnCost } from './txn-limits.ts';
 import type { PlannedTxn } from './planned-txn.ts';
 
-/** On the state before the first write, and with what the ops before each one put. */
+/** On the state before the first write, plus the puts of the preceding ops. */
 export function checkCost(store: KeyValueStore, plan: PlannedTxn, cost: TxnCost): CoreError | undefined {
   if (!cost.isLimited) return undefined;
   addCost(store, plan, cost);
@@ -24,7 +24,7 @@ function addCost(store: KeyValueStore, plan: PlannedTxn, cost: TxnCost): void {
   }
 }
 
-/** What the rows of one range come to. */
+/** The cost of the rows of one range. */
 class Rows {
   count = 0;
   keyBytes = 0;
@@ -53,7 +53,7 @@ function addRangeCost(store: KeyValueStore, range: RangeRequest, cost: TxnCost):
     visitPuts(cost, range, (key, valueBytes) => rows.add(key.length, valueBytes, answered(key.length, valueBytes)));
   }
   cost.addReplyBytes(mostBytesAnswered(range, answered(rows.keyBytes, rows.valueBytes), rows.largestBytes));
-  // Each row is compared about as often as the number of rows can be halved.
+  // The number of comparisons per row is about the base-2 logarithm of the number of rows.
   if (sortsByValue(range)) cost.addComparedBytes(rows.valueBytes * Math.ceil(Math.log2(rows.count + 1)));
 }
 
@@ -73,7 +73,7 @@ function addPutCost(store: KeyValueStore, put: PutRequest, cost: TxnCost): void 
   cost.addPut(put.key, put.ignoreValue ? previousBytes : put.value.length);
 }
 
-/** Visits what ops before this one put in its range. Each put is looked at, so each is a row. */
+/** Visits the puts of preceding ops that are in its range. Each put is scanned, so each is a row. */
 function visitPuts(
   cost: TxnCost,
   { key, rangeEnd }: Pick<RangeRequest, 'key' | 'rangeEnd'>,

@@ -27,7 +27,7 @@ function answer(state: StateMachine, request: Partial<TxnRequest>): CommandRespo
 const tooLarge = { kind: 'error', code: 'RequestTooLarge' };
 
 describe('a transaction within limits', () => {
-  test('looks at so many keys and no more, whatever looks at them', () => {
+  test('scans up to the maximum number of keys, for every kind of op', () => {
     const six = range('k', 'l');
     expect(answer(limited(), { success: [six, put('x', '')] })).toMatchObject({ kind: 'txn' });
     expect(answer(limited(), { success: [six, range('k', 'k4'), put('x', '')] })).toMatchObject({ kind: 'txn' });
@@ -44,19 +44,19 @@ describe('a transaction within limits', () => {
     expect(answer(limited(), { compare: compares, success: [put('x', '')] })).toEqual(tooLarge);
   });
 
-  test('counts what is deleted and still held, since it is looked at', () => {
+  test('counts deleted keys that are still held, since they are scanned', () => {
     const state = limited();
     applyNext(state, deleteRange('k', 'l'));
     expect(answer(state, { success: [range('k', 'l'), deleteRange('k', 'l'), put('x', '')] })).toEqual(tooLarge);
     applyNext(state, { kind: 'compact', revision: state.currentRevision }, put('y', ''));
     applyNext(state, { kind: 'compact', revision: state.currentRevision });
-    while (state.scrub(1));
+    while (state.collectGarbage(1));
     expect(answer(state, { success: [range('k', 'l'), deleteRange('k', 'l'), put('x', '')] })).toMatchObject({
       kind: 'txn',
     });
   });
 
-  test('answers with so many bytes and no more: of ranges, of deleted keys and of overwritten ones', () => {
+  test('returns up to the maximum number of bytes: of ranges, of deleted keys and of overwritten ones', () => {
     const wide = { ...limits, maxReplyBytes: 40 };
     const one = range('k0');
     const tries: readonly (readonly [TxnRequest['success'], boolean])[] = [
@@ -66,7 +66,7 @@ describe('a transaction within limits', () => {
       [[range('k', 'l', { keysOnly: true }), put('x', '')], true],
       [[range('k', 'l', { countOnly: true }), put('x', '')], true],
       [[range('k', 'l', { limit: 3 }), put('x', '')], true],
-      // The first of a lock's queue: sorted, and of all that is looked at one is answered.
+      // The first entry of a lock's queue: sorted, and one of all scanned keys is returned.
       [[range('k', 'l', { limit: 1, sortOrder: 1, sortTarget: 2 }), put('x', '')], true],
       [[deleteRange('k', 'l')], true],
       [[deleteRange('k', 'l', { prevKv: true })], false],
@@ -81,12 +81,12 @@ describe('a transaction within limits', () => {
     }
   });
 
-  test('counts what its own puts add to what it looks at and answers', () => {
+  test('counts its own puts among the scanned keys and the response bytes', () => {
     const puts = [put('k6', 'ten bytes.'), put('k7', 'ten bytes.'), put('x', 'y'.repeat(600))];
     const state = limited();
     expect(answer(state, { success: [...puts, range('k', 'l')] })).toMatchObject({ kind: 'txn' });
     for (const success of [
-      // Six keys of before and three puts that are looked at, twice.
+      // Six existing keys and three puts, scanned twice.
       [put('l', ''), put('m', ''), put('n', ''), range('k', 'l'), range('m', 'n')],
       [put('l', 'y'.repeat(600)), range('l'), range('l')],
       [put('l', 'y'.repeat(600)), range('l', 'm'), range('l', 'm')],
@@ -94,14 +94,14 @@ describe('a transaction within limits', () => {
     ]) {
       expect(answer(limited(), { success })).toEqual(tooLarge);
     }
-    // At a revision of before they are not there.
+    // At an earlier revision the puts do not exist.
     const before = range('l', 'm', { revision: 3 });
     expect(answer(limited(), { success: [put('l', 'y'.repeat(600)), before, before, before] })).toMatchObject({
       kind: 'txn',
     });
   });
 
-  test('compares so many bytes of values and no more', () => {
+  test('compares up to the maximum number of value bytes', () => {
     const sorted = range('k', 'l', { sortTarget: 4, limit: 1, keysOnly: true });
     // Six rows of ten bytes, each compared three times.
     const tight = { maxRows: 1_000, maxReplyBytes: 1_000, maxComparedBytes: 360 };
@@ -128,7 +128,7 @@ describe('a transaction within limits', () => {
     expect(state.checkTxnCost({ ...request, success: [range('k', 'l')] })).toBeUndefined();
   });
 
-  test('is held to nothing before an entry sets limits, except where it is proposed', () => {
+  test('has no limits in apply before an entry sets them, but has limits when proposed', () => {
     const state = machine();
     expect(state.hasTxnLimits).toBe(false);
     const success = Array.from({ length: 20 }, () => range('k', 'l'));
@@ -138,13 +138,13 @@ describe('a transaction within limits', () => {
     expect(answer(state, { success: [...success, put('y', '')] })).toEqual(tooLarge);
   });
 
-  test('cannot be set free by limits that are none', () => {
+  test('ignores limits that do not limit', () => {
     const state = limited();
     applyNext(state, { kind: 'setTxnLimits', limits: { ...limits, maxRows: 0 } });
     expect(state.txnLimits).toEqual(limits);
   });
 
-  test('keeps its limits in a snapshot; without any the snapshot is one that an earlier version reads', () => {
+  test('keeps its limits in a snapshot; without limits an earlier version can read the snapshot', () => {
     for (const [state, format] of [
       [machine(), 1],
       [limited(), 2],
@@ -159,8 +159,8 @@ describe('a transaction within limits', () => {
   });
 });
 
-describe('the replay of a transaction that no limit stopped', () => {
-  test('builds no results: what took 12 s and all memory costs as much as its writes', () => {
+describe('the replay of a transaction from before the limits', () => {
+  test('builds no results: a transaction that took 12 s and all memory costs only its writes', () => {
     const state = new StateMachine();
     for (let i = 0; i < 20; i++) {
       applyNext(state, ...Array.from({ length: 1_000 }, (_, j) => put(`k${i * 1_000 + j}`, '1')));
@@ -170,7 +170,7 @@ describe('the replay of a transaction that no limit stopped', () => {
     const entry = { index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [command] };
     const { responses, lastRevision } = state.apply(entry, () => false);
     expect(responses).toEqual([{ kind: 'txn', revision: lastRevision, txn: { succeeded: true, responses: [] } }]);
-    // 38 million rows in all: with them as objects V8 would have run out of memory.
+    // 38 million rows in all: as objects they would exhaust V8's heap.
     expect(state.range(rangeRequest('x'))).toMatchObject({ count: 1 });
   });
 });

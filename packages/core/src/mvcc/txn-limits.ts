@@ -1,19 +1,19 @@
 /**
- * What one transaction may make every server do, whatever is stored. Ranges, comparisons and deletes of a transaction
- * that writes are evaluated within apply, on each server and at each replay, so the limits are part of the state: an
- * entry of the log sets them, and servers of two versions agree.
+ * Limits on the work of one transaction on every server, independent of the stored data. Ranges, comparisons and
+ * deletes of a transaction that writes are evaluated within apply, on each server and at each replay, so the limits are
+ * part of the state: an entry of the log sets them, and servers of two versions agree.
  */
 export interface TxnLimits {
-  /** Keys that all comparisons, ranges and deletes of it look at, also deleted ones that are still held. */
+  /** Keys scanned by all comparisons, ranges and deletes, including deleted keys that are still held. */
   readonly maxRows: number;
-  /** Bytes of keys and values in its answer. */
+  /** Bytes of keys and values in the response. */
   readonly maxReplyBytes: number;
-  /** Bytes of values that its comparisons and its sorted ranges compare. */
+  /** Bytes of values compared by its comparisons and sorted ranges. */
   readonly maxComparedBytes: number;
 }
 
 /**
- * 50,000 rows take some ten milliseconds, 32 MiB as much to be written into a reply, and 16 MiB to be compared: see
+ * 50,000 rows take some ten milliseconds, 32 MiB the same to be written into a response, and 16 MiB to be compared: see
  * docs/decisions/021-limits-of-a-transaction.md.
  */
 export const defaultTxnLimits: TxnLimits = Object.freeze({
@@ -22,7 +22,7 @@ export const defaultTxnLimits: TxnLimits = Object.freeze({
   maxComparedBytes: 16 * 1024 * 1024,
 });
 
-/** A log that began before there were limits. */
+/** For a log that began before limits existed. */
 export const noTxnLimits: TxnLimits = Object.freeze({
   maxRows: Infinity,
   maxReplyBytes: Infinity,
@@ -31,13 +31,13 @@ export const noTxnLimits: TxnLimits = Object.freeze({
 
 const noPuts: ReadonlyMap<string, number> = new Map();
 
-/** Counts what one transaction costs, against its limits. */
+/** Counts the cost of one transaction against its limits. */
 export class TxnCost {
   readonly #limits: TxnLimits;
   #rows = 0;
   #bytes = 0;
   #comparedBytes = 0;
-  /** The keys that ops before the one that is counted put, and the bytes of their values. */
+  /** The keys put by the ops before the current one, and the sizes of their values. */
   #puts: Map<string, number> | undefined;
 
   constructor(limits: TxnLimits) {
@@ -57,7 +57,7 @@ export class TxnCost {
     return this.#rows > maxRows || this.#bytes > maxReplyBytes || this.#comparedBytes > maxComparedBytes;
   }
 
-  /** Counts one row. Returns whether another may be looked at. */
+  /** Counts one row. Returns whether another row may be scanned. */
   addRow(): boolean {
     this.#rows += 1;
     return this.#rows <= this.#limits.maxRows;
@@ -67,7 +67,7 @@ export class TxnCost {
     this.#bytes += bytes;
   }
 
-  /** Returns whether more may be compared. */
+  /** Returns whether more bytes may be compared. */
   addComparedBytes(bytes: number): boolean {
     this.#comparedBytes += bytes;
     return this.#comparedBytes <= this.#limits.maxComparedBytes;

@@ -8,9 +8,9 @@ interface Writes {
 }
 
 /**
- * Whether some key is put twice, or put and deleted, by ops that can run together. The two branches of a nested
- * transaction cannot, so they may put the same key. Matching etcd, a nested put is compared only with the deletes of
- * its own level and of the siblings before it, and the end '\0' of a delete is taken literally, so that it covers
+ * Whether a key is put twice, or put and deleted, by ops that can run together. The two branches of a nested
+ * transaction cannot, so they may put the same key. As in etcd, a nested put is compared only with the deletes of its
+ * own level and of the siblings before it, and the end '\0' of a delete is compared literally, so that it covers
  * nothing.
  */
 export function findOverlap(ops: readonly RequestOp[]): boolean {
@@ -45,7 +45,7 @@ function addDelete(deletes: IntervalSet, key: string, rangeEnd: string): void {
   deletes.add(key, rangeEnd === '' ? `${key}\0` : rangeEnd);
 }
 
-/** Returns whether the key was free. */
+/** Returns whether the key was not put or deleted before. */
 function addPut(puts: Set<string>, deletes: IntervalSet, key: string): boolean {
   if (puts.has(key) || deletes.has(key)) return false;
   puts.add(key);

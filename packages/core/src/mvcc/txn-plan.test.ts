@@ -31,7 +31,7 @@ describe('comparisons', () => {
     expect([7n, -7n, 8n].map((lease) => outcomes({ target: 4, lease }))).toEqual([equal, greater, less]);
   });
 
-  test('take a missing key for zeros, but no comparison of its value holds', () => {
+  test('treat the numbers of a missing key as 0, but no comparison of its value holds', () => {
     for (const target of [0, 1, 2, 4]) expect(succeeds(state, compare('x', { target }))).toBe(true);
     expect(succeeds(state, compare('x', { target: 0, number: 1, result: 2 }))).toBe(true);
     for (const result of [0, 1, 2, 3]) expect(succeeds(state, compare('x', { target: 3, result }))).toBe(false);
@@ -48,7 +48,7 @@ describe('comparisons', () => {
     expect(succeeds(state, compare('a', { rangeEnd: 'c', target: 3, value: 'm', result: 1 }))).toBe(false);
   });
 
-  test('must all hold, and none is enough', () => {
+  test('must all hold, and an empty list holds', () => {
     expect(succeeds(state)).toBe(true);
     expect(succeeds(state, compare('b', { number: 1 }), compare('a', { number: 2 }))).toBe(true);
     expect(succeeds(state, compare('b', { number: 1 }), compare('a', { number: 9 }))).toBe(false);
@@ -85,7 +85,7 @@ describe('a transaction', () => {
     expect(state.history.eventsAt(3).map(({ kv }) => kv.key)).toEqual(['b', 'c']);
   });
 
-  test('that writes nothing takes no revision', () => {
+  test('without a write creates no revision', () => {
     const state = machineWith(put('a', '1'));
     const applied = applyNext(state, txn({ success: [deleteRange('x', 'z'), range('a')] }), deleteRange('x'));
     expect(applied.lastRevision).toBe(2);
@@ -109,13 +109,13 @@ describe('a transaction', () => {
       expect(applied.responses).toEqual([{ kind: 'error', code }]);
       expect(applied.lastRevision).toBe(3);
       expect(state.hashKv(0)).toEqual(hash);
-      // Off the path it does no harm.
+      // The same op on the other branch has no effect.
       const other = applyNext(state, txn({ success: [put('b', '')], failure: [fault] }));
       expect(other.responses[0]?.kind).toBe('txn');
     });
   }
 
-  test('keeps nothing of a key that it deletes itself', () => {
+  test('keeps no value or lease of a key that it deletes itself', () => {
     const state = machineWith(put('a', '1'));
     for (const options of [{ ignoreValue: true }, { ignoreLease: true }]) {
       const [doomed, kept] = [deleteRange('\0', '\0'), put('a', '', options)];
@@ -132,7 +132,7 @@ describe('a transaction', () => {
     expect(state.currentRevision).toBe(2);
   });
 
-  test('is read without the log when it cannot write', () => {
+  test('needs no log entry when it cannot write', () => {
     const state = machineWith(put('a', '1'));
     expect(state.readTxn({ compare: [compare('a', { number: 1 })], success: [range('a')], failure: [] })).toMatchObject(
       {

@@ -19,31 +19,31 @@ import { checkCost } from './txn-cost.ts';
 import { TxnCost } from './txn-limits.ts';
 import type { TxnLimits } from './txn-limits.ts';
 
-/** So much is compared in less than a millisecond. */
+/** Comparing this many bytes takes less than a millisecond. */
 const fewComparedBytes = 1024 * 1024;
 
-/** What of the transaction is to be carried out now; RequestTooLarge where that is more than the limits allow. */
+/** The ops of the transaction to run now; RequestTooLarge when they exceed the limits. */
 export function planTxn(store: KeyValueStore, txn: TxnRequest, limits: TxnLimits): PlannedTxn | CoreError {
   const cost = new TxnCost(limits);
   const plan = choose(store, txn, cost);
   return checkCost(store, plan, cost) ?? plan;
 }
 
-/** The keys that a transaction would look at now; `atMost` if they are more, or it compares many bytes. */
+/** The number of keys that a transaction would scan now; `atMost` if there are more, or if it compares many bytes. */
 export function countTxnRows(store: KeyValueStore, txn: TxnRequest, atMost: number): number {
   const cost = new TxnCost({ maxRows: atMost, maxReplyBytes: Infinity, maxComparedBytes: fewComparedBytes });
   checkCost(store, choose(store, txn, cost), cost);
   return cost.isExceeded ? atMost : cost.rows;
 }
 
-/** All operations of the transaction on whichever branch, nested ones too. */
+/** All operations of the transaction in both branches, nested ones included. */
 export function countOperations({ success, failure }: TxnRequest): number {
   let count = 0;
   for (const op of [...success, ...failure]) count += op.kind === 'txn' ? 1 + countOperations(op.txn) : 1;
   return count;
 }
 
-/** Whether the transaction has a range, a delete or a comparison of more keys than the one that it names. */
+/** Whether the transaction has a range, a delete or a comparison of more than one key. */
 export function hasInterval({ compare, success, failure }: TxnRequest): boolean {
   return compare.some(({ rangeEnd }) => rangeEnd !== '') || [success, failure].some((ops) => ops.some(isInterval));
 }
@@ -78,19 +78,17 @@ export function isReadOnlyTxn(txn: TxnRequest): boolean {
   );
 }
 
-/** Whether the plan, as it was chosen, puts a key. */
+/** Whether the chosen branch puts a key. */
 export function planPuts(plan: PlannedTxn): boolean {
   return plan.ops.some((op) => op.kind === 'put' || (op.kind === 'txn' && planPuts(op.plan)));
 }
 
-/** The first op, in order, that cannot be carried out. */
+/** The error of the first op, in order, that cannot run. */
 export function checkPlan(store: KeyValueStore, leases: LeaseLinks, plan: PlannedTxn): CoreError | undefined {
   return checkOps(store, leases, plan, new IntervalSet());
 }
 
-/**
- * `deletes` are those that come before, in the order in which the ops are carried out; those of this plan are added.
- */
+/** `deletes` are the deletes of preceding ops, in execution order; the deletes of this plan are appended. */
 function checkOps(
   store: KeyValueStore,
   leases: LeaseLinks,
@@ -120,34 +118,34 @@ function checkOp(store: KeyValueStore, leases: LeaseLinks, op: PlannedOp, delete
   }
 }
 
-/** A put that keeps its key's value or lease needs the key. */
+/** A put that keeps the value or the lease needs the existing key. */
 export function checkKeptKey(store: KeyValueStore, put: PutRequest): CoreError | undefined {
   const keeps = put.ignoreValue || put.ignoreLease;
   return keeps && store.live(put.key) === undefined ? coreError('KeyNotFound') : undefined;
 }
 
 /**
- * A delete without end may stand in front of the put of a key that it takes (etcd's check of duplicates lets that
- * pass, and etcd 3.4 then panics when the put keeps the value): there is nothing left to keep.
+ * A delete without an end may come before the put of a key in its range (etcd's check of duplicates accepts that, and
+ * etcd 3.4 then panics when the put keeps the value): there is no value left to keep.
  */
 function checkNotDeleted(deletes: IntervalSet, put: PutRequest): CoreError | undefined {
   const keeps = put.ignoreValue || put.ignoreLease;
   return keeps && deletes.has(put.key) ? coreError('KeyNotFound') : undefined;
 }
 
-/** Behind every key, which has one byte in each char. */
+/** After every key, because a key has only chars up to 0xff. */
 const behindAllKeys = '\u{100}';
 
 function addDelete(deletes: IntervalSet, { key, rangeEnd }: DeleteRangeRequest): void {
   deletes.add(key, rangeEnd === '' ? `${key}\0` : rangeEnd === '\0' ? behindAllKeys : rangeEnd);
 }
 
-/** A put to a lease needs the lease. */
+/** A put with a lease needs the lease to exist. */
 export function checkLease(leases: LeaseLinks, put: PutRequest): CoreError | undefined {
   return put.lease !== 0n && !leases.has(put.lease) ? coreError('LeaseNotFound') : undefined;
 }
 
-/** Within a transaction, unlike in a range of its own, etcd takes a negative revision for a compacted one. */
+/** Within a transaction, unlike in a plain range, etcd treats a negative revision as compacted. */
 function checkRevision(store: KeyValueStore, range: RangeRequest): CoreError | undefined {
   if (range.revision === 0) return undefined;
   if (range.revision > store.currentRevision) return coreError('FutureRevision');
@@ -156,8 +154,8 @@ function checkRevision(store: KeyValueStore, range: RangeRequest): CoreError | u
 }
 
 /**
- * Carries out a plan. The caller commits. Where nobody waits for the answer, only what changes the state is done: the
- * answer has no responses.
+ * Executes a plan. The caller commits. When no client waits for the response, only the state changes are made: the
+ * result has no responses.
  */
 export function runPlan(store: KeyValueStore, plan: PlannedTxn, isAwaited: boolean): TxnResult {
   const responses: ResponseOp[] = [];

@@ -11,16 +11,16 @@ import {
   preambleBytes,
 } from './snapshot-format.ts';
 
-/** Puts blocks together from chunks that are cut anywhere, checks them, and hands each to `onBlock`. */
+/** Assembles blocks from chunks of any size, checks them, and passes each to `onBlock`. */
 export class BlockReader {
   readonly #onBlock: (kind: number, payload: ByteReader) => void;
   #check = 0;
-  /** What is being collected: the preamble, then by turns a header and a payload with its trailer. */
+  /** The bytes being collected: the preamble, then alternately a header and a payload with its trailer. */
   #part: 'preamble' | 'header' | 'body' = 'preamble';
   #bytes = new Uint8Array(preambleBytes);
   #filled = 0;
   #kind = 0;
-  /** Of the part that is being collected, counted from the start of the snapshot. */
+  /** Offset of the part being collected, from the start of the snapshot. */
   #offset = 0;
 
   constructor(onBlock: (kind: number, payload: ByteReader) => void) {
@@ -56,7 +56,8 @@ export class BlockReader {
   #readPreamble(): void {
     const input = new ByteReader(this.#bytes);
     for (let i = 0; i < magic.length; i++) {
-      if (input.byte() !== magic.charCodeAt(i)) throw this.#damage('it does not begin as a snapshot does');
+      if (input.byte() !== magic.charCodeAt(i))
+        throw this.#damage('it does not begin with the magic bytes of a snapshot');
     }
     const version = input.uint32();
     if (version < formatWithoutLimits || version > formatVersion) {
@@ -71,7 +72,7 @@ export class BlockReader {
     const length = input.uint32();
     this.#kind = input.byte();
     this.#verify(5, input.uint32());
-    if (length > maxPayloadBytes) throw this.#damage(`a block of ${length} bytes is longer than any that is written`);
+    if (length > maxPayloadBytes) throw this.#damage(`a block of ${length} bytes is longer than the maximum`);
     this.#expect('body', length + blockTrailerBytes);
   }
 
@@ -88,7 +89,7 @@ export class BlockReader {
     this.#expect('header', blockHeaderBytes);
   }
 
-  /** Compares the running hash, taken on by the first `length` bytes of the part, with what the snapshot says. */
+  /** Compares the running hash, extended by the first `length` bytes of the part, with the check in the snapshot. */
   #verify(length: number, expected: number): void {
     this.#check = hashBytes(this.#check, this.#bytes, 0, length);
     if (this.#check >>> 0 !== expected) throw this.#damage('a checksum does not match');

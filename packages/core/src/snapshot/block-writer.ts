@@ -3,9 +3,9 @@ import { ByteWriter } from './byte-writer.ts';
 import { fullPayloadBytes, magic, maxChunkBytes } from './snapshot-format.ts';
 import type { BlockKind } from './snapshot-format.ts';
 
-/** Frames payloads as blocks and cuts them into chunks. */
+/** Frames payloads as blocks and splits them into chunks. */
 export class BlockWriter {
-  /** Records of the block that is being filled go here. */
+  /** Receives the records of the current block. */
   readonly payload = new ByteWriter(maxChunkBytes);
   readonly #frame = new ByteWriter(maxChunkBytes);
   #check = 0;
@@ -26,7 +26,7 @@ export class BlockWriter {
     return this.#frame.written.slice();
   }
 
-  /** Ends the block. Its chunks are the caller's to keep. */
+  /** Ends the block. The caller owns the returned chunks. */
   flush(kind: BlockKind): Uint8Array[] {
     const frame = this.#frame;
     const payload = this.payload.written;

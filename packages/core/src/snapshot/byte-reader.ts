@@ -1,9 +1,9 @@
 import { SnapshotError } from './snapshot-error.ts';
 
-/** Chars that are made into a string at once; engines bound the number of arguments of a call. */
+/** Chars converted to a string at once; engines bound the number of arguments of a call. */
 const maxCharsAtOnce = 8192;
 
-/** Reads the records of one payload. Reading beyond its end is damage. */
+/** Reads the records of one payload. A read beyond its end means damage. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -59,7 +59,7 @@ export class ByteReader {
     let text = '';
     for (let at = start; at < start + length; at += maxCharsAtOnce) {
       const piece = this.#bytes.subarray(at, Math.min(at + maxCharsAtOnce, start + length));
-      // The library's types want an array of numbers; any array-like will do.
+      // The library's types require an array of numbers; any array-like works.
       text += String.fromCharCode.apply(undefined, piece as unknown as number[]);
     }
     return text;
@@ -67,16 +67,16 @@ export class ByteReader {
 
   text(): string {
     const length = this.varint();
-    if (length > this.#bytes.length - this.#at) throw new SnapshotError('damaged', 'a text in it is cut short');
+    if (length > this.#bytes.length - this.#at) throw new SnapshotError('damaged', 'a text in it is truncated');
     let text = '';
     for (let i = 0; i < length; i++) text += String.fromCharCode(this.varint());
     return text;
   }
 
-  /** Returns where the next `count` bytes begin, and goes past them. */
+  /** Returns the start of the next `count` bytes and advances past them. */
   #take(count: number): number {
     const start = this.#at;
-    if (count > this.#bytes.length - start) throw new SnapshotError('damaged', 'a record in it is cut short');
+    if (count > this.#bytes.length - start) throw new SnapshotError('damaged', 'a record in it is truncated');
     this.#at = start + count;
     return start;
   }

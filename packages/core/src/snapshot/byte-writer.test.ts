@@ -19,10 +19,10 @@ const field = fc.oneof(
   }),
 );
 
-test('writes what the reader reads', () => {
+test('writes records that the reader reads back', () => {
   fc.assert(
     fc.property(fc.array(field), (fields) => {
-      // Smaller than any record, so that it must grow.
+      // Smaller than any record, so that the buffer must grow.
       const out = new ByteWriter(1);
       for (const { kind, value } of fields) (out[kind] as (value: unknown) => void)(value);
       const input = new ByteReader(out.written);
@@ -37,8 +37,8 @@ test('reads long strings, and nothing beyond the end', () => {
   const long = 'ab\xff'.repeat(50_000);
   out.latin1(long);
   expect(new ByteReader(out.written).latin1()).toBe(long);
-  expect(() => new ByteReader(out.written.subarray(0, 1000)).latin1()).toThrow(/cut short/);
+  expect(() => new ByteReader(out.written.subarray(0, 1000)).latin1()).toThrow(/truncated/);
   const endless = new Uint8Array(20).fill(255);
   expect(() => new ByteReader(endless).varint()).toThrow(/too l/);
-  expect(() => new ByteReader(Uint8Array.of(100)).text()).toThrow(/cut short/);
+  expect(() => new ByteReader(Uint8Array.of(100)).text()).toThrow(/truncated/);
 });

@@ -13,7 +13,7 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** What has been written; valid until the next write or `clear`. */
+  /** The written bytes; valid until the next write or `clear`. */
   get written(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }

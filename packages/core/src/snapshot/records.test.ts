@@ -26,7 +26,7 @@ describe('the records of a snapshot', () => {
     expect(restored.alarms).toEqual([{ memberId: largestId, alarm: 'nospace' }]);
   });
 
-  test('hold the secret for the engine alone; without it, bytes and hash are the same whatever it is', () => {
+  test('contain the secret only for the engine; without it, bytes and hash do not depend on the secret', () => {
     const withSecret = (secret: string): StateMachine => {
       const state = new StateMachine();
       const created = { kind: 'createCluster', clusterId: 1n, secret } as const;

@@ -11,7 +11,7 @@ export interface ClusterRecord {
   readonly epochEnds: readonly (readonly [number, number])[];
   readonly compactRevision: number;
   readonly currentRevision: number;
-  /** The rolling hash of the oldest held revision; the later ones follow from their events. */
+  /** The rolling hash of the oldest held revision; the later hashes follow from their events. */
   readonly oldestHash: number;
 }
 
@@ -26,7 +26,7 @@ export interface EndRecord {
 const flagTombstone = 1;
 const flagLease = 2;
 
-/** modRevision only where it does not follow from the place in the stream. */
+/** modRevision only where the position in the stream does not imply it. */
 export function writeVersion(out: ByteWriter, version: KeyValue): void {
   const dead = isTombstone(version);
   out.byte((dead ? flagTombstone : 0) | (version.lease === 0n ? 0 : flagLease));
@@ -59,14 +59,14 @@ export function writeLease(out: ByteWriter, lease: Lease): void {
 }
 
 export function readLease(input: ByteReader): Lease {
-  const dated = input.byte() === 1;
+  const isCheckpointed = input.byte() === 1;
   return {
     id: input.int64(),
     ttlMs: input.float64(),
     label: input.text(),
     renewIndex: input.varint(),
     liveEpoch: input.varint(),
-    deadlineMs: dated ? input.float64() : undefined,
+    deadlineMs: isCheckpointed ? input.float64() : undefined,
   };
 }
 
@@ -76,7 +76,7 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
   out.text(cluster.secret);
   out.varint(cluster.epoch);
   out.text(cluster.leader);
-  out.float64(cluster.rightMs);
+  out.float64(cluster.leaderLeaseMs);
   out.int64(cluster.successor);
   out.float64(cluster.clusterTimeMs);
   out.varint(cluster.appliedIndex);
@@ -92,7 +92,7 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
     out.varint(epoch);
     out.float64(timeMs);
   }
-  // -1 stands for a store that has never been compacted.
+  // -1 means that the store has never been compacted.
   out.varint(record.compactRevision + 1);
   out.varint(record.currentRevision);
   out.uint32(record.oldestHash);
@@ -108,7 +108,7 @@ export function readCluster(input: ByteReader): ClusterRecord {
     secret: input.text(),
     epoch: input.varint(),
     leader: input.text(),
-    rightMs: input.float64(),
+    leaderLeaseMs: input.float64(),
     successor: input.uint64(),
     clusterTimeMs: input.float64(),
     appliedIndex: input.varint(),
@@ -123,7 +123,7 @@ export function readCluster(input: ByteReader): ClusterRecord {
     currentRevision: input.varint(),
     oldestHash: input.uint32(),
   };
-  // A snapshot of format 1 ends here: its log has set no limits.
+  // A snapshot of format 1 ends here: its log has no limits.
   if (!input.atEnd) {
     cluster.txnLimits = { maxRows: input.varint(), maxReplyBytes: input.varint(), maxComparedBytes: input.varint() };
   }

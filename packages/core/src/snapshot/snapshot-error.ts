@@ -1,8 +1,8 @@
-/** Why a snapshot cannot be restored. */
+/** The reason why a snapshot cannot be restored. */
 export type SnapshotErrorCode =
   /** Bytes are missing, changed, or contradict each other. */
   | 'damaged'
-  /** It is whole as far as one can tell, but of a format that this version does not know. */
+  /** No damage was found, but this version does not know the format. */
   | 'unsupported';
 
 export class SnapshotError extends Error {

@@ -10,11 +10,11 @@ import { maxChunkBytes } from './snapshot-format.ts';
 import { SnapshotReader } from './snapshot-reader.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 
-/** A little of everything. */
+/** An example of every kind of record. */
 function sample(): StateMachine {
   const state = new StateMachine();
   applyNext(state, { kind: 'createCluster', clusterId: 5n, secret: 's' });
-  applyNext(state, { kind: 'claim', epoch: 1, leader: 'é✓', rightMs: 800 });
+  applyNext(state, { kind: 'claim', epoch: 1, leader: 'é✓', leaderLeaseMs: 800 });
   applyNext(state, { kind: 'registerMember', id: 1n, name: 'm', clientUrls: ['http://a', 'http://b'] });
   applyNext(
     state,
@@ -26,7 +26,7 @@ function sample(): StateMachine {
   );
   applyNext(state, { kind: 'compact', revision: 3 });
   applyNext(state, { kind: 'checkpointLeases', leases: [{ id: -1n, renewIndex: 4, deadlineMs: 12.25 }] });
-  applyNext(state, { kind: 'claim', epoch: 2, leader: 'next', rightMs: 700 });
+  applyNext(state, { kind: 'claim', epoch: 2, leader: 'next', leaderLeaseMs: 700 });
   applyNext(state, deleteRange('b'), { kind: 'alarm', action: 'activate', memberId: 1n, alarm: 'corrupt' });
   return state;
 }
@@ -62,12 +62,12 @@ function refusal(bytes: Uint8Array): SnapshotError | undefined {
 }
 
 describe('a restored state', () => {
-  test('has everything that the old one had', () => {
+  test('equals the old one', () => {
     const state = sample();
     const copy = restore(bytesOf(state));
     for (const one of [state, copy]) {
       expect(one.clusterId).toBe(5n);
-      expect([one.epoch, one.leader, one.rightMs, one.clusterTimeMs]).toEqual([2, 'next', 700, 80]);
+      expect([one.epoch, one.leader, one.leaderLeaseMs, one.clusterTimeMs]).toEqual([2, 'next', 700, 80]);
       expect(one.members).toEqual([{ id: 1n, name: 'm', clientUrls: ['http://a', 'http://b'] }]);
       expect(one.alarms).toEqual([{ memberId: 1n, alarm: 'corrupt' }]);
       expect([...one.leases()].map((lease) => one.deadlineOf(lease))).toEqual([12.25, 71.5]);
@@ -78,13 +78,13 @@ describe('a restored state', () => {
     expect(bytesOf(copy)).toEqual(bytesOf(state));
   });
 
-  test('goes on where the old one was, from an empty one on', () => {
+  test('continues where the old one stopped, also when empty', () => {
     const copy = restore(bytesOf(new StateMachine()));
     applyNext(copy, put('a', '1'));
     expect([copy.currentRevision, copy.compactRevision]).toEqual([2, -1]);
   });
 
-  test('does not depend on where the stream was cut', () => {
+  test('does not depend on the chunk boundaries', () => {
     const bytes = bytesOf(sample());
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), (cuts) => {
@@ -96,7 +96,7 @@ describe('a restored state', () => {
     );
   });
 
-  test('may be of many blocks and hold values that are longer than one', () => {
+  test('may have many blocks, and values longer than a block', () => {
     const state = new StateMachine();
     const large = 'x'.repeat(300_000);
     for (let i = 0; i < 500; i++)
@@ -113,7 +113,7 @@ describe('a restored state', () => {
 });
 
 describe('a snapshot in steps', () => {
-  test('is the same where keys go between the steps that were deleted before it', () => {
+  test('is unaffected when keys deleted before it are removed between the steps', () => {
     const state = new StateMachine();
     const names = Array.from({ length: 5_000 }, (_, i) => `key ${i}`);
     for (const name of names) applyNext(state, put(name, 'v'));
@@ -123,16 +123,16 @@ describe('a snapshot in steps', () => {
     const chunks: Uint8Array[] = [];
     for (const chunk of state.snapshotForEngine()) {
       chunks.push(chunk);
-      state.scrub(2_000);
+      state.collectGarbage(2_000);
     }
-    expect(state.isScrubbed).toBe(true);
+    expect(state.isGarbageCollected).toBe(true);
     expect(state.sizeBytes).toBe(state.sizeInUseBytes);
     expect(join(chunks)).toEqual(expected);
   });
 });
 
 describe('a damaged snapshot', () => {
-  test('is refused wherever a byte of it is another', () => {
+  test('is refused when any byte is changed', () => {
     const bytes = bytesOf(sample());
     for (let at = 0; at < bytes.length; at++) {
       for (const flip of [1, 128]) {
@@ -140,16 +140,16 @@ describe('a damaged snapshot', () => {
         damaged[at]! ^= flip;
         const error = refusal(damaged);
         expect(error, `byte ${at}`).toBeInstanceOf(SnapshotError);
-        // The four bytes of the version say another version, which is no damage.
+        // The four bytes of the version name another version, which is no damage.
         expect(error?.code).toBe(at >= 8 && at < 12 ? 'unsupported' : 'damaged');
       }
     }
   });
 
-  test('is refused wherever it ends too early, or goes on', () => {
+  test('is refused when it is truncated anywhere, or has extra bytes', () => {
     const bytes = bytesOf(sample());
     for (let length = 0; length < bytes.length; length++) {
-      expect(refusal(bytes.slice(0, length))?.message, `${length} bytes`).toMatch(/cut short: it ends at byte \d+$/);
+      expect(refusal(bytes.slice(0, length))?.message, `${length} bytes`).toMatch(/truncated: it ends at byte \d+$/);
     }
     const longer = new Uint8Array(bytes.length + 1);
     longer.set(bytes);
@@ -171,8 +171,8 @@ describe('a damaged snapshot', () => {
     }
   });
 
-  test('is refused when it is whole but a key in it has a lease that is not', () => {
-    // Links that know of no attachment stand for a bug that loses a lease.
+  test('is refused when a key in it has a lease that does not exist', () => {
+    // Links without attachments simulate a bug that loses a lease.
     const links = { has: () => true, attach: () => undefined, detach: () => undefined };
     const store = new KeyValueStore(links);
     store.put(putRequest('a', '1', { lease: 5n }));
@@ -181,10 +181,10 @@ describe('a damaged snapshot', () => {
       { cluster: emptyCluster(), leases: new LeaseCollection(), store },
       { withSecret: true },
     );
-    expect(refusal(join([...writer]))?.message).toMatch(/a key in it has a lease that it has not/);
+    expect(refusal(join([...writer]))?.message).toMatch(/a key in it has a lease that does not exist/);
   });
 
-  test('says where, and what to do about a format from the future', () => {
+  test('reports the offset, and a remedy for a newer format', () => {
     const bytes = bytesOf(sample());
     bytes[40]! ^= 1;
     expect(refusal(bytes)?.message).toMatch(/damaged at byte \d+ or before: a checksum does not match/);

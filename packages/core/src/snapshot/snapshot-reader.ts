@@ -13,7 +13,7 @@ import type { ClusterRecord } from './records.ts';
 import { SnapshotError } from './snapshot-error.ts';
 import { baseBlock, clusterBlock, endBlock, historyBlock, leaseBlock } from './snapshot-format.ts';
 
-/** The state as far as it has been read. */
+/** The part of the state that has been read. */
 interface Restored {
   readonly record: ClusterRecord;
   readonly leases: LeaseCollection;
@@ -21,8 +21,8 @@ interface Restored {
 }
 
 /**
- * Makes a state machine from a snapshot, chunk by chunk. `push` throws SnapshotError where the bytes cannot be right;
- * the reader is of no use after that.
+ * Builds a state machine from a snapshot, chunk by chunk. `push` throws SnapshotError when the bytes are invalid; the
+ * reader must not be used after that.
  */
 export class SnapshotReader {
   readonly #blocks = new BlockReader((kind, payload) => this.#readBlock(kind, payload));
@@ -37,17 +37,17 @@ export class SnapshotReader {
   #lastKey = '';
   #lastLease: bigint | undefined;
 
-  /** The chunk is the caller's again when this returns. */
+  /** The caller may reuse the chunk when this returns. */
   push(chunk: Uint8Array): void {
     this.#blocks.push(chunk);
   }
 
-  /** The state as it was, or as that of a new cluster. Throws SnapshotError unless the snapshot was whole. */
+  /** The state from the snapshot, or of a new cluster. Throws SnapshotError unless the snapshot was complete. */
   finish(cluster?: NewCluster): StateMachine {
     const restored = this.#restored;
     const store = this.#store;
     if (restored === undefined || store === undefined || !this.#blocks.betweenBlocks) {
-      throw new SnapshotError('damaged', `the snapshot is cut short: it ends at byte ${this.#blocks.offset}`);
+      throw new SnapshotError('damaged', `the snapshot is truncated: it ends at byte ${this.#blocks.offset}`);
     }
     const state: State = { cluster: restored.record.cluster, leases: restored.leases, store };
     if (cluster !== undefined) becomeNewCluster(state, cluster);
@@ -61,7 +61,7 @@ export class SnapshotReader {
     this.#lastKind = kind;
     if (kind === clusterBlock) this.#readCluster(payload);
     else this.#readRecords(kind, payload, this.#restored!);
-    if (!payload.atEnd) throw damage('a block goes on behind its records');
+    if (!payload.atEnd) throw damage('a block has bytes after its records');
   }
 
   #readCluster(payload: ByteReader): void {
@@ -129,9 +129,9 @@ export class SnapshotReader {
       throw damage('it does not have as many records as it says');
     }
     if (log.currentRevision !== record.currentRevision) throw damage('its history stops before its newest revision');
-    if (log.hashAt(log.currentRevision) !== end.currentHash) throw damage('its history has another hash than it says');
+    if (log.hashAt(log.currentRevision) !== end.currentHash) throw damage('its history does not match its hash');
     this.#store = builder.build(leases);
-    if (this.#store === undefined) throw damage('a key in it has a lease that it has not');
+    if (this.#store === undefined) throw damage('a key in it has a lease that does not exist');
   }
 }
 

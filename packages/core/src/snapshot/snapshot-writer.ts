@@ -18,17 +18,17 @@ import {
 } from './snapshot-format.ts';
 import type { BlockKind } from './snapshot-format.ts';
 
-/** Keys looked at in one step; most of them may have nothing to write. */
+/** Keys scanned in one step; most of them may have nothing to write. */
 const maxKeysPerStep = 2000;
 
 const nothing = new Uint8Array(0);
 
 /**
- * Writes the state as it is when the writer is made, however it changes between the steps. A step is short (a block
- * or less), so that the event loop can run between them, and yields a chunk of at most 64 KiB; an empty one when a
- * step found nothing to write. What a compaction hides meanwhile is not freed until the writer is done: whoever stops
- * early must call `return`, as `for of` does. What was compacted before is freed, and is not in the snapshot either, so
- * that snapshots that overlap for ever hold up nothing for ever.
+ * Writes the state at the moment the writer is made, regardless of changes between the steps. A step is short (a block
+ * or less), so that the event loop can run between steps. It yields a chunk of at most 64 KiB, or an empty one when the
+ * step found nothing to write. Versions that are compacted meanwhile are not freed until the writer is done: a caller
+ * that stops early must call `return`, as `for of` does. Versions compacted before the start are freed and are not in
+ * the snapshot, so that an endless sequence of overlapping snapshots does not stop garbage collection.
  */
 export class SnapshotWriter implements IterableIterator<Uint8Array> {
   readonly #store: KeyValueStore;
@@ -44,7 +44,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   #baseKeys = 0;
   #events = 0;
 
-  /** `withSecret`: what the servers of the cluster know each other by is in it, so that no client may read it. */
+  /** `withSecret`: includes the shared secret of the servers, so clients must not read such a snapshot. */
   constructor(state: State, { withSecret }: { readonly withSecret: boolean }) {
     const { store, leases } = state;
     this.#store = store;
@@ -67,7 +67,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
     return this.#cluster.cluster.appliedIndex;
   }
 
-  /** A hash of what has been written, unsigned; of the whole state once the writer is done. */
+  /** A hash of the bytes written so far, unsigned; of the whole state once the writer is done. */
   get check(): number {
     return this.#blocks.check;
   }
@@ -121,8 +121,8 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   }
 
   /**
-   * Keys that are added meanwhile have nothing to write here, nor has one that goes away: it was deleted before the
-   * oldest held revision. So it is enough to go on behind the last key, whether that is still there or not.
+   * A key that is added meanwhile has nothing to write here, nor has one that is removed: it was deleted before the
+   * oldest held revision. So the scan continues after the last key, whether or not that key still exists.
    */
   *#runBase(): Generator<Uint8Array, undefined> {
     let after: string | undefined;
@@ -171,8 +171,8 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
 }
 
 /**
- * The version that a key had before the oldest held revision and still has at it: what the history does not tell. At
- * a store that was never compacted there is none, since the history tells everything.
+ * The version that a key had before the oldest held revision and still has at it, which the history does not contain. A
+ * store that was never compacted has none, since its history is complete.
  */
 function baseVersion(entry: KeyEntry, oldest: number): KeyValue | undefined {
   const version = entry.versionAt(oldest);

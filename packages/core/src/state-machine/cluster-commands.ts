@@ -5,7 +5,8 @@ import type { AlarmKind, CommandResponse } from './command.ts';
 import type { State } from './state.ts';
 
 /**
- * The first command of a new log. Whoever appends it later has not read the log, which is what StaleEpoch says.
+ * The first command of a new log. A later append of it comes from a server that has not read the log, so the response
+ * is StaleEpoch.
  */
 export function applyCreateCluster(
   state: State,
@@ -22,19 +23,19 @@ export function applyCreateCluster(
 /** The caller has checked that the claim is for the next epoch. */
 export function applyClaim(
   state: State,
-  claim: { readonly epoch: number; readonly leader: string; readonly rightMs: number },
+  claim: { readonly epoch: number; readonly leader: string; readonly leaderLeaseMs: number },
 ): CommandResponse {
   state.leases.epochEnds.begin(claim.epoch, state.cluster.clusterTimeMs);
   state.cluster.epoch = claim.epoch;
   state.cluster.leader = claim.leader;
-  state.cluster.rightMs = claim.rightMs;
+  state.cluster.leaderLeaseMs = claim.leaderLeaseMs;
   state.cluster.successor = 0n;
   return ok(state);
 }
 
 /**
- * Takes the place of an earlier registration of the same id. A name belongs to the first that registered it: of two
- * servers that were started at once under a new name, each with an id of its own making, the second is refused.
+ * Replaces an earlier registration of the same id. A name belongs to the first id registered with it: if two servers
+ * start at once under a new name, each with a generated id, the second is refused.
  */
 export function applyRegisterMember(state: State, member: Member): CommandResponse {
   const isTaken = state.cluster.members.some(({ id, name }) => name === member.name && id !== member.id);
@@ -44,20 +45,20 @@ export function applyRegisterMember(state: State, member: Member): CommandRespon
   return ok(state);
 }
 
-/** The epoch goes on until the next claim, but its leader has promised to append nothing more in it. */
+/** The epoch continues until the next claim, but its leader has promised to append nothing more in it. */
 export function applyResign(state: State, target: bigint): CommandResponse {
   state.cluster.successor = target;
   return ok(state);
 }
 
-/** Idempotent: a member that is not there is not there. Its alarms go with it. */
+/** Idempotent: the removal of an unknown member succeeds. The member's alarms are removed as well. */
 export function applyRemoveMember(state: State, id: bigint): CommandResponse {
   state.cluster.members = state.cluster.members.filter((one) => one.id !== id);
   state.cluster.alarms = state.cluster.alarms.filter((one) => one.memberId !== id);
   return ok(state);
 }
 
-/** Limits that are no limits would leave apply without a bound: such a command changes nothing. */
+/** Invalid limits would leave apply unbounded, so such a command changes nothing. */
 export function applySetTxnLimits(
   state: State,
   { maxRows, maxReplyBytes, maxComparedBytes }: TxnLimits,
@@ -74,7 +75,7 @@ export function applyAlarm(state: State, action: 'activate' | 'deactivate', alar
   return ok(state);
 }
 
-/** Whether any member has raised it: then it holds for all. */
+/** Whether any member has raised the alarm, which then holds for all. */
 export function isAlarmed(state: State, kind: AlarmKind): boolean {
   return state.cluster.alarms.length > 0 && state.cluster.alarms.some((one) => one.alarm === kind);
 }

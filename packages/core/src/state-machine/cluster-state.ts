@@ -12,7 +12,7 @@ export interface Alarm {
   readonly alarm: AlarmKind;
 }
 
-/** Who leads, what time it is, and who takes part. */
+/** Leader, cluster time and members. */
 export interface ClusterState {
   /** 0n until the cluster is created. */
   clusterId: bigint;
@@ -21,7 +21,7 @@ export interface ClusterState {
   epoch: number;
   /** '' until the first claim. */
   leader: string;
-  rightMs: number;
+  leaderLeaseMs: number;
   /** The member to which the leader of this epoch has resigned; 0n while it has not. */
   successor: bigint;
   clusterTimeMs: number;
@@ -30,7 +30,7 @@ export interface ClusterState {
   members: readonly Member[];
   /** Sorted by member, then by kind. */
   alarms: readonly Alarm[];
-  /** Undefined until an entry sets them: a log of an earlier version goes on as it was written. */
+  /** Undefined until an entry sets them: the log of an earlier version is replayed without limits. */
   txnLimits: TxnLimits | undefined;
 }
 
@@ -41,7 +41,7 @@ export function emptyCluster(): ClusterState {
     successor: 0n,
     epoch: 0,
     leader: '',
-    rightMs: 0,
+    leaderLeaseMs: 0,
     clusterTimeMs: 0,
     appliedIndex: 0,
     members: [],

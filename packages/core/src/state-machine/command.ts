@@ -10,8 +10,8 @@ import type {
 import type { CoreError } from '../core-error.ts';
 
 /**
- * Everything that can change the state. Ids, times and random values arrive inside the command: the core makes none.
- * A command that is refused changes nothing and answers with a CoreError, the same on every server.
+ * Every command that can change the state. Ids, times and random values are part of the command: the core generates
+ * none. A refused command changes nothing and returns a CoreError, the same on every server.
  */
 export type Command =
   | { readonly kind: 'put'; readonly put: PutRequest }
@@ -20,20 +20,23 @@ export type Command =
   | { readonly kind: 'compact'; readonly revision: number }
   | { readonly kind: 'leaseGrant'; readonly id: bigint; readonly ttlMs: number; readonly label: string }
   | { readonly kind: 'leaseRevoke'; readonly id: bigint }
-  /** Each lease goes only if its renewIndex is still the one named (design, section 6, rule 4). */
+  /** Each lease is removed only if its renewIndex is still the given one. */
   | { readonly kind: 'expireLeases'; readonly leases: readonly LeaseAt[] }
-  /** Makes live leases dated: `deadlineMs` is in cluster time. */
+  /** Checkpoints leases whose deadline is in memory: `deadlineMs` is in cluster time. */
   | { readonly kind: 'checkpointLeases'; readonly leases: readonly LeaseDate[] }
-  /** Makes dated leases live again in the current epoch, with their full TTL from this entry on. */
+  /**
+   * Moves the deadlines of checkpointed leases into the memory of the current epoch's leader, with the full TTL from
+   * this entry on.
+   */
   | { readonly kind: 'renewLeases'; readonly ids: readonly bigint[] }
-  | { readonly kind: 'claim'; readonly epoch: number; readonly leader: string; readonly rightMs: number }
+  | { readonly kind: 'claim'; readonly epoch: number; readonly leader: string; readonly leaderLeaseMs: number }
   | { readonly kind: 'heartbeat' }
   /**
-   * The leader stops, and member `target` may claim without waiting. Changes nothing unless it comes from the
-   * leader's epoch.
+   * The leader stops, and member `target` may claim without waiting. Changes nothing unless it comes from the leader's
+   * epoch.
    */
   | { readonly kind: 'resign'; readonly target: bigint }
-  /** The first command of a new log. `secret` is what the servers of the cluster know each other by. */
+  /** The first command of a new log. `secret` is the shared secret of the cluster's servers. */
   | { readonly kind: 'createCluster'; readonly clusterId: bigint; readonly secret: string }
   | {
       readonly kind: 'registerMember';
@@ -42,7 +45,7 @@ export type Command =
       readonly clientUrls: readonly string[];
     }
   | { readonly kind: 'removeMember'; readonly id: bigint }
-  /** From here on every transaction is held to these limits, on every server and at every replay. */
+  /** From this entry on every transaction has these limits, on every server and at every replay. */
   | { readonly kind: 'setTxnLimits'; readonly limits: TxnLimits }
   | {
       readonly kind: 'alarm';
@@ -62,7 +65,7 @@ export interface LeaseDate extends LeaseAt {
   readonly deadlineMs: number;
 }
 
-/** One answer per command, in order. */
+/** One response per command, in order. */
 export type CommandResponse =
   | CoreError
   | { readonly kind: 'put'; readonly revision: number; readonly put: PutResult }
@@ -71,9 +74,9 @@ export type CommandResponse =
   | { readonly kind: 'compact'; readonly revision: number }
   | { readonly kind: 'leaseGrant'; readonly revision: number; readonly id: bigint; readonly ttlMs: number }
   | { readonly kind: 'leaseRevoke'; readonly revision: number }
-  /** The ids that went; the others had been renewed, revoked or granted anew. */
+  /** The removed ids; the others had been renewed, revoked or granted again. */
   | { readonly kind: 'expireLeases'; readonly revision: number; readonly expired: readonly bigint[] }
   | { readonly kind: 'checkpointLeases'; readonly revision: number }
-  /** The ids that live; the others are gone. */
+  /** The ids whose deadlines are now in memory; the others no longer exist. */
   | { readonly kind: 'renewLeases'; readonly revision: number; readonly renewed: readonly bigint[] }
   | { readonly kind: 'ok'; readonly revision: number };

@@ -21,7 +21,7 @@ import {
 } from './lease-commands.ts';
 import type { EntryContext, State } from './state.ts';
 
-/** Each kind of command; true for those of clients, which a server with a corrupt state refuses. */
+/** Each kind of command; true for client commands, which a server with a corrupt state refuses. */
 const kinds: Readonly<Record<Command['kind'], boolean>> = {
   put: true,
   deleteRange: true,
@@ -42,7 +42,7 @@ const kinds: Readonly<Record<Command['kind'], boolean>> = {
   setTxnLimits: false,
 };
 
-/** Throws for a command that this version does not know: a newer server has written it. */
+/** Throws for a command that this version does not know, which a newer server has written. */
 export function assertKnown(command: Command, index: number): void {
   if (Object.hasOwn(kinds, command.kind)) return;
   throw new Error(
@@ -51,7 +51,7 @@ export function assertKnown(command: Command, index: number): void {
   );
 }
 
-/** `position` is the command's place in its entry. The entry's epoch has been checked. */
+/** `position` is the command's index in its entry. The caller has checked the entry's epoch. */
 export function dispatchCommand(
   state: State,
   context: EntryContext,
@@ -79,7 +79,7 @@ export function dispatchCommand(
     case 'renewLeases':
       return applyRenewLeases(state, context, command.ids);
     case 'claim':
-      // Only the first command of an entry may begin an epoch; there its epoch has been checked.
+      // Only the first command of an entry may begin an epoch. Its epoch has been checked there.
       return position === 0 ? applyClaim(state, command) : coreError('StaleEpoch');
     case 'heartbeat':
       return ok(state);

@@ -8,7 +8,7 @@ import type { State } from './state.ts';
 
 export function applyPutCommand(state: State, put: PutRequest): CommandResponse {
   if (isAlarmed(state, 'nospace')) return coreError('NoSpace');
-  // For a put of its own etcd looks for the lease first, within a transaction for the key.
+  // For a plain put etcd checks the lease first, within a transaction the key.
   const error = checkLease(state.leases, put) ?? checkKeptKey(state.store, put);
   if (error !== undefined) return error;
   const result = state.store.put(put);

@@ -3,7 +3,7 @@ import { applyNext, deleteRange, grant, put, keysOf } from '../testing/requests.
 import type { Command } from './command.ts';
 import { StateMachine } from './state-machine.ts';
 
-const claim = (epoch: number): Command => ({ kind: 'claim', epoch, leader: `leader ${epoch}`, rightMs: 800 });
+const claim = (epoch: number): Command => ({ kind: 'claim', epoch, leader: `leader ${epoch}`, leaderLeaseMs: 800 });
 const revoke = (id: bigint): Command => ({ kind: 'leaseRevoke', id });
 const refused = (code: string): unknown => ({ kind: 'error', code });
 
@@ -15,7 +15,7 @@ function led(...commands: Command[]): StateMachine {
 }
 
 describe('a grant', () => {
-  test('takes an id that is free and a TTL that is not too large, and no revision', () => {
+  test('requires an unused id and a TTL within the maximum, and creates no revision', () => {
     const state = led(grant(-5n, 9e12, 'job'), grant(1n, 9e12 + 1), grant(-5n), grant(-5n, 9e12 + 1));
     expect(state.currentRevision).toBe(1);
     expect(state.leaseCount).toBe(1);
@@ -33,7 +33,7 @@ describe('a grant', () => {
 });
 
 describe('the end of a lease', () => {
-  test('takes all its keys at one revision, in order, and leaves those that have moved', () => {
+  test('deletes all its keys at one revision, in order, except keys attached to another lease since', () => {
     const keys = ['c', 'a', 'd', 'b', 'e'].map((key) => put(key, key, { lease: 1n }));
     const state = led(grant(1n), grant(2n), ...keys, put('d', 'moved', { lease: 2n }), put('e', 'free'));
     const applied = applyNext(state, revoke(1n));
@@ -48,7 +48,7 @@ describe('the end of a lease', () => {
     expect([state.keyCount, state.lease(1n), keysOf(state, 2n)]).toEqual([2, undefined, ['d']]);
   });
 
-  test('takes no revision without keys, and is refused twice', () => {
+  test('creates no revision without keys, and is refused the second time', () => {
     const state = led(grant(1n), put('a', '', { lease: 1n }), deleteRange('a'));
     const before = state.currentRevision;
     const applied = applyNext(state, revoke(1n), revoke(1n));
@@ -56,7 +56,7 @@ describe('the end of a lease', () => {
     expect(state.currentRevision).toBe(before);
   });
 
-  test('by expiry takes one revision a lease, and only with the renewIndex that was named', () => {
+  test('by expiry creates one revision per lease, and only if the renewIndex matches', () => {
     const state = led(grant(1n), grant(2n), grant(3n), put('a', '', { lease: 1n }), put('b', '', { lease: 2n }));
     const renewIndex = state.lease(1n)!.renewIndex;
     const leases = [
@@ -76,7 +76,7 @@ describe('the end of a lease', () => {
     expect([...state.leases()].map(({ id }) => id)).toEqual([2n]);
   });
 
-  test('does not touch a lease that was granted anew under its id', () => {
+  test('does not affect a lease granted again under the same id', () => {
     const state = led(grant(1n));
     const renewIndex = state.lease(1n)!.renewIndex;
     applyNext(state, revoke(1n), grant(1n));
@@ -87,7 +87,7 @@ describe('the end of a lease', () => {
 });
 
 describe('dates', () => {
-  test('are given by a checkpoint to a lease that is live, once', () => {
+  test('are set by a checkpoint of a lease with an in-memory deadline, once', () => {
     const state = led(grant(1n, 5000));
     const lease = state.lease(1n)!;
     expect(state.deadlineOf(lease)).toBeUndefined();
@@ -95,28 +95,28 @@ describe('dates', () => {
       return { kind: 'checkpointLeases', leases: [{ id: 1n, renewIndex: lease.renewIndex, deadlineMs }] };
     };
     const applied = applyNext(state, checkpoint(4000), checkpoint(3000));
-    const dated = { ...lease, deadlineMs: 4000 };
-    expect(applied.leaseChanges).toEqual([{ kind: 'dated', lease: dated }]);
+    const checkpointed = { ...lease, deadlineMs: 4000 };
+    expect(applied.leaseChanges).toEqual([{ kind: 'checkpointed', lease: checkpointed }]);
     expect(state.deadlineOf(state.lease(1n)!)).toBe(4000);
-    // A checkpoint leaves renewIndex as it is, so that the expiry that follows it still matches.
-    expect(state.lease(1n)).toEqual(dated);
+    // A checkpoint leaves renewIndex unchanged, so that the following expiry still matches.
+    expect(state.lease(1n)).toEqual(checkpointed);
   });
 
-  test('are given to every live lease by a change of leader, from the moment when the epoch ended', () => {
+  test('are set for every lease with an in-memory deadline by a change of leader, from the end of the epoch', () => {
     const state = led(grant(1n, 5000), grant(2n, 7000));
     state.apply({ index: 3, epoch: 1, timeMs: 1000, commands: [{ kind: 'renewLeases', ids: [1n] }] });
     state.apply({ index: 4, epoch: 2, timeMs: 3000, commands: [claim(2)] });
     const deadlines = (): unknown[] => [...state.leases()].map((lease) => state.deadlineOf(lease));
     expect(deadlines()).toEqual([8000, 10_000]);
-    // More changes of leader do not move them.
+    // Further changes of leader do not move them.
     state.apply({ index: 5, epoch: 3, timeMs: 6000, commands: [claim(3)] });
     expect(deadlines()).toEqual([8000, 10_000]);
-    // Nor does a checkpoint: such a lease is dated already.
+    // Nor does a checkpoint: such a lease is already checkpointed.
     applyNext(state, { kind: 'checkpointLeases', leases: [{ id: 1n, renewIndex: 2, deadlineMs: 99_999 }] });
     expect(deadlines()).toEqual([8000, 10_000]);
   });
 
-  test('are lifted by a renewal, which begins the TTL anew and invalidates the expiry that was on its way', () => {
+  test('are removed by a renewal, which restarts the TTL and invalidates a proposed expiry', () => {
     const state = led(grant(1n, 5000), grant(2n, 5000));
     applyNext(state, { kind: 'checkpointLeases', leases: [{ id: 1n, renewIndex: 2, deadlineMs: 10 }] });
     applyNext(state, claim(2));
@@ -129,7 +129,7 @@ describe('dates', () => {
     expect(applied.leaseChanges).toEqual([renewed(2n), renewed(1n)]);
     const late = applyNext(state, { kind: 'expireLeases', leases: [{ id: 1n, renewIndex: 2 }] });
     expect(late.responses).toMatchObject([{ expired: [] }]);
-    // Live already: nothing to do, and the renewIndex stays.
+    // The deadline is already in memory: nothing to do, and the renewIndex stays.
     const again = applyNext(state, { kind: 'renewLeases', ids: [1n] });
     expect(again.leaseChanges).toEqual([]);
     expect(again.responses).toMatchObject([{ renewed: [1n] }]);
@@ -138,7 +138,7 @@ describe('dates', () => {
 });
 
 describe('the listing of leases', () => {
-  test('is in order of ids and stays as it was when it was asked for', () => {
+  test('is ordered by id and is unaffected by later changes', () => {
     const state = led(grant(5n), grant(-2n), grant(2n ** 62n), grant(7n));
     const listing = state.leases();
     expect(listing.next().value?.id).toBe(-2n);

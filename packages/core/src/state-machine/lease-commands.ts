@@ -44,7 +44,7 @@ export function applyExpireLeases(state: State, context: EntryContext, leases: r
   return { kind: 'expireLeases', revision: state.store.currentRevision, expired };
 }
 
-/** The lease and all its keys go at once, at one revision; without keys there is none. */
+/** Removes the lease and all its keys at one revision; without keys there is no new revision. */
 function removeLease({ leases, store }: State, id: bigint, renewIndex: number | undefined): boolean {
   const removed = leases.remove(id, renewIndex, (entry) => store.deleteEntry(entry));
   store.commit();
@@ -59,9 +59,9 @@ export function applyCheckpointLeases(
   for (const { id, renewIndex, deadlineMs } of leases) {
     const lease = state.leases.get(id);
     if (lease === undefined || lease.renewIndex !== renewIndex || !isLive(state, lease)) continue;
-    const dated: Lease = { ...lease, deadlineMs };
-    state.leases.replace(dated);
-    context.leaseChanges.push({ kind: 'dated', lease: dated });
+    const checkpointed: Lease = { ...lease, deadlineMs };
+    state.leases.replace(checkpointed);
+    context.leaseChanges.push({ kind: 'checkpointed', lease: checkpointed });
   }
   return { kind: 'checkpointLeases', revision: state.store.currentRevision };
 }

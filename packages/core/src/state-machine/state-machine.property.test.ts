@@ -12,13 +12,13 @@ import { StateMachine } from './state-machine.ts';
 
 const histories = { commit: 40, ci: 200, soak: 10_000 }[inject('effort')];
 
-/** Runs a history on the model and the machine, and compares the answers as they come. */
+/** Runs a history on the model and the machine, and compares each response. */
 function run(steps: readonly Step[]): { model: NaiveModel; machine: StateMachine; entries: Entry[] } {
   const model = new NaiveModel();
   const machine = new StateMachine();
   const entries: Entry[] = [];
   for (const step of steps) {
-    machine.scrub(step.scrubSteps);
+    machine.collectGarbage(step.collectSteps);
     const entry = entryOf(step, model);
     entries.push(entry);
     const expected = model.apply(entry);
@@ -57,7 +57,7 @@ function expectSame(machine: StateMachine, model: NaiveModel, ranges: readonly R
 
 function hashes(machine: StateMachine): unknown[] {
   const all: unknown[] = [machine.stateHash(), machine.hashKv(0)];
-  // What a server remembers of the time before a compaction is its own, and not of the state.
+  // Remembered hashes from before a compaction are local to a server, and not part of the state.
   const first = Math.max(machine.compactRevision, 0) + 1;
   for (let revision = first; revision <= machine.currentRevision + 1; revision++) all.push(machine.hashKv(revision));
   return all;
@@ -69,7 +69,7 @@ function restored(chunks: readonly Uint8Array[]): StateMachine {
   return reader.finish();
 }
 
-/** What an answer says to all servers: the rest is for the client that waits for it. */
+/** The part of a response that is the same on all servers: the rest is for the waiting client. */
 function withoutResults(response: CommandResponse): unknown {
   switch (response.kind) {
     case 'txn':
@@ -84,33 +84,33 @@ function withoutResults(response: CommandResponse): unknown {
 const ranges = fc.array(rangeOptions, { minLength: 3, maxLength: 6 });
 
 describe('the state machine', { timeout: 1_800_000 }, () => {
-  test('answers every command, range and event as a full copy per revision does', () => {
+  test('responds to every command, range and event like a model with a full copy per revision', () => {
     fc.assert(
       fc.property(history, ranges, (steps, requests) => {
         const { model, machine } = run(steps);
         expectSame(machine, model, requests);
-        while (machine.scrub(7));
+        while (machine.collectGarbage(7));
         expectSame(machine, model, requests);
       }),
       { numRuns: 1.5 * histories },
     );
   });
 
-  test('has the same hashes wherever the same entries were applied, however they were scrubbed', () => {
+  test('has the same hashes after the same entries, regardless of garbage collection', () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { machine, entries } = run(steps);
-        const unscrubbed = new StateMachine();
-        for (const entry of entries) unscrubbed.apply(entry);
-        expect(hashes(unscrubbed)).toEqual(hashes(machine));
-        while (unscrubbed.scrub(1));
-        expect(hashes(unscrubbed)).toEqual(hashes(machine));
+        const uncollected = new StateMachine();
+        for (const entry of entries) uncollected.apply(entry);
+        expect(hashes(uncollected)).toEqual(hashes(machine));
+        while (uncollected.collectGarbage(1));
+        expect(hashes(uncollected)).toEqual(hashes(machine));
       }),
       { numRuns: histories },
     );
   });
 
-  test('is the same where nobody waits for the answers, with limits of transactions and without', () => {
+  test('is the same when no client waits for the responses, with transaction limits and without', () => {
     const limits = fc.record({
       maxRows: fc.integer({ min: 1, max: 12 }),
       maxReplyBytes: fc.integer({ min: 1, max: 20 }),
@@ -137,7 +137,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
     );
   });
 
-  test('reads a range in slices as it reads it at once, whatever is written and scrubbed in between', () => {
+  test('reads a range in slices as in one call, regardless of writes and collection in between', () => {
     fc.assert(
       fc.property(history, history, ranges, fc.integer({ min: 1, max: 3 }), (before, during, requests, rows) => {
         const { model, machine } = run(before);
@@ -155,19 +155,19 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
             const entry = entryOf(step, model);
             model.apply(entry);
             machine.apply(entry);
-            machine.scrub(step.scrubSteps);
+            machine.collectGarbage(step.collectSteps);
           }
           release();
           expect(scan.result).toEqual(expected);
         }
-        while (machine.scrub(7));
+        while (machine.collectGarbage(7));
         expectSame(machine, model, requests);
       }),
       { numRuns: histories },
     );
   });
 
-  test('is the same after a snapshot that was written while entries were applied, and those entries', () => {
+  test('is the same after a snapshot written during apply, and the entries after it', () => {
     fc.assert(
       fc.property(history, history, ranges, (before, during, requests) => {
         const { model, machine } = run(before);
@@ -179,7 +179,7 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
             const next = writer.next();
             if (next.done !== true) chunks.push(next.value);
           }
-          machine.scrub(step.scrubSteps);
+          machine.collectGarbage(step.collectSteps);
           const entry = entryOf(step, model);
           tail.push(entry);
           model.apply(entry);
@@ -192,13 +192,13 @@ describe('the state machine', { timeout: 1_800_000 }, () => {
         expectSymmetry(copy, model);
         expectSame(copy, model, requests);
         expect(hashes(copy)).toEqual(hashes(machine));
-        while (copy.scrub(5));
-        while (machine.scrub(5));
+        while (copy.collectGarbage(5));
+        while (machine.collectGarbage(5));
         expectSame(copy, model, requests);
         expect(copy.sizeBytes).toBe(machine.sizeBytes);
         expect(copy.sizeInUseBytes).toBe(machine.sizeInUseBytes);
         expect(copy.sizeForQuotaBytes).toBe(machine.sizeForQuotaBytes);
-        // Whoever compacts everything has as much space as what lives leaves.
+        // After a compaction of everything the size is the size of the newest versions.
         if (copy.compactRevision === copy.currentRevision) expect(copy.sizeForQuotaBytes).toBe(copy.sizeInUseBytes);
         expect(copy.sizeForQuotaBytes).toBeGreaterThanOrEqual(copy.sizeInUseBytes);
       }),

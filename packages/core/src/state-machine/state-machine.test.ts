@@ -8,10 +8,10 @@ import { StateMachine } from './state-machine.ts';
 const stale = { kind: 'error', code: 'StaleEpoch' };
 
 function claim(epoch: number, leader = 'one'): Command {
-  return { kind: 'claim', epoch, leader, rightMs: 800 };
+  return { kind: 'claim', epoch, leader, leaderLeaseMs: 800 };
 }
 
-/** A cluster that was created and is led, at index 2. */
+/** A new cluster with a leader, at index 2. */
 function led(): StateMachine {
   const state = new StateMachine();
   applyNext(state, { kind: 'createCluster', clusterId: 77n, secret: 's' });
@@ -24,8 +24,8 @@ describe('entries', () => {
     const state = led();
     const entry = { index: 3, epoch: 1, timeMs: 0, commands: [] };
     state.apply(entry);
-    expect(() => state.apply(entry)).toThrow(/entry 3 was handed over after entry 3/);
-    expect(() => state.apply({ ...entry, index: 5 })).toThrow(/entry 5 was handed over after entry 3/);
+    expect(() => state.apply(entry)).toThrow(/entry 3 was passed to apply after entry 3/);
+    expect(() => state.apply({ ...entry, index: 5 })).toThrow(/entry 5 was passed to apply after entry 3/);
     expect(state.appliedIndex).toBe(3);
   });
 
@@ -46,9 +46,9 @@ describe('entries', () => {
 });
 
 describe('epochs', () => {
-  test('begin with a claim of the next one, as the first command of its entry', () => {
+  test('begin with a claim of the next epoch, as the first command of its entry', () => {
     const state = led();
-    expect([state.epoch, state.leader, state.rightMs]).toEqual([1, 'one', 800]);
+    expect([state.epoch, state.leader, state.leaderLeaseMs]).toEqual([1, 'one', 800]);
     expect(applyNext(state, claim(3), put('a', '')).responses).toEqual([stale, stale]);
     expect(applyNext(state, claim(1), put('a', '')).responses).toEqual([stale, stale]);
     expect(applyNext(state, { kind: 'heartbeat' }, claim(2)).responses[1]).toEqual(stale);
@@ -61,7 +61,7 @@ describe('epochs', () => {
     expect([state.epoch, state.leader]).toEqual([2, 'two']);
   });
 
-  test('fence whoever writes in one that is over, time included', () => {
+  test('fence writes of a past epoch, time included', () => {
     const state = led();
     applyNext(state, grant(5n));
     applyNext(state, claim(2));
@@ -86,7 +86,7 @@ describe('epochs', () => {
     expect(applied.leaseChanges).toEqual([]);
     expect(applied.lastRevision).toBe(applied.firstRevision - 1);
     expect(state.clusterTimeMs).toBe(timeMs);
-    // Nothing but the applied index is another: a machine that saw an empty entry instead has the same hash.
+    // Only the applied index differs: a machine that saw an empty entry instead has the same hash.
     expect(state.stateHash()).not.toBe(hash);
     const other = led();
     applyNext(other, grant(5n));
@@ -95,7 +95,7 @@ describe('epochs', () => {
     expect(state.stateHash()).toBe(other.stateHash());
   });
 
-  test('do not begin before the log does', () => {
+  test('do not begin before the log is created', () => {
     const state = led();
     expect(state.clusterId).toBe(77n);
     expect(applyNext(state, { kind: 'createCluster', clusterId: 78n, secret: 's' }).responses).toEqual([stale]);
@@ -113,7 +113,7 @@ describe('epochs', () => {
 describe('alarms', () => {
   const nospace: Command = { kind: 'alarm', action: 'activate', memberId: 9n, alarm: 'nospace' };
 
-  test('of space refuse what takes space and nothing else', () => {
+  test('of space refuse commands that take space and no others', () => {
     const state = led();
     applyNext(state, grant(1n), put('a', '1', { lease: 1n }), put('b', '1'), nospace, nospace);
     expect(state.alarms).toEqual([{ memberId: 9n, alarm: 'nospace' }]);
@@ -133,7 +133,7 @@ describe('alarms', () => {
     expect(applyNext(state, put('c', '')).responses[0]?.kind).toBe('put');
   });
 
-  test('of corruption refuse every request of a client', () => {
+  test('of corruption refuse every client request', () => {
     const state = led();
     applyNext(state, put('a', '1'), grant(1n), { kind: 'alarm', action: 'activate', memberId: 9n, alarm: 'corrupt' });
     const corrupt = { kind: 'error', code: 'Corrupt' };
@@ -153,7 +153,7 @@ describe('alarms', () => {
 });
 
 describe('members', () => {
-  test('are sorted by id, and the last registration of one holds', () => {
+  test('are sorted by id, and the last registration of an id replaces the earlier ones', () => {
     const state = led();
     const register = (id: bigint, name: string): Command => ({ kind: 'registerMember', id, name, clientUrls: [name] });
     applyNext(state, register(3n, 'c'), register(2n ** 63n, 'big'), register(1n, 'a'), register(3n, 'd'));
@@ -164,7 +164,7 @@ describe('members', () => {
     ]);
   });
 
-  test('have a name of their own: it stays with the first that registered it', () => {
+  test('have unique names: a name belongs to the first id registered with it', () => {
     const state = led();
     const register = (id: bigint, name: string): Command => ({ kind: 'registerMember', id, name, clientUrls: [] });
     const taken = { kind: 'error', code: 'MemberExists' };
@@ -172,7 +172,7 @@ describe('members', () => {
     expect(state.members).toEqual([{ id: 1n, name: 'a', clientUrls: [] }]);
     applyNext(state, register(2n, 'b'));
     expect(applyNext(state, register(2n, 'a'), register(1n, 'a')).responses).toMatchObject([taken, { kind: 'ok' }]);
-    // Who is removed leaves the name to others.
+    // The name of a removed member is available to others.
     applyNext(state, { kind: 'removeMember', id: 1n }, register(3n, 'a'));
     expect(state.members.map(({ id, name }) => [id, name])).toEqual([
       [2n, 'b'],
@@ -182,14 +182,14 @@ describe('members', () => {
 });
 
 describe('a state that is replaced by a newer one', () => {
-  /** As a snapshot would bring it. */
+  /** As a snapshot does. */
   const copyOf = (state: StateMachine): StateMachine => {
     const reader = new SnapshotReader();
     for (const chunk of state.snapshotForEngine()) reader.push(chunk);
     return reader.finish();
   };
 
-  test('is the newer one for everybody who holds it, and its history goes on', () => {
+  test('is the newer one for every holder of the state, and its history continues', () => {
     const [behind, ahead] = [led(), led()];
     const { history } = behind;
     for (const state of [behind, ahead]) applyNext(state, put('a', '1'), put('b', '1'));
@@ -204,7 +204,7 @@ describe('a state that is replaced by a newer one', () => {
     expect(behind.currentRevision).toBe(6);
   });
 
-  test('lets a watch go on in the history, and ends one that needs what was compacted', () => {
+  test('lets a watch continue in the history, and ends a watch that needs compacted revisions', () => {
     const [behind, ahead] = [led(), led()];
     const hubs = [behind, behind].map(({ history }) => new WatchHub<string>(history));
     const spec = { range: { start: 'a', end: undefined, single: false }, startRevision: 0, noPut: false };
@@ -221,7 +221,7 @@ describe('a state that is replaced by a newer one', () => {
     expect(hubs[1]!.pull(ends!, budget)).toEqual({ kind: 'compacted', compactRevision: 4 });
   });
 
-  test('refuses what is no later state of its own, and changes nothing', () => {
+  test('refuses a state that is not a later one of its own log, and changes nothing', () => {
     const [state, other, older] = [led(), led(), led()];
     for (const each of [state, older]) applyNext(each, put('a', 'served'));
     applyNext(state, put('b', '1'));

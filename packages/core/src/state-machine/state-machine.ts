@@ -20,11 +20,11 @@ import { emptyState } from './state.ts';
 import type { EntryContext, State } from './state.ts';
 
 /**
- * The state of the whole service, and the only way to change it. What `apply` answers and leaves behind is a function
- * of the entries alone, so that every server that applies the same log has the same state.
+ * The state of the whole service, and the only way to change it. The responses and the resulting state of `apply` are a
+ * function of the entries alone, so that every server that applies the same log has the same state.
  */
 export class StateMachine {
-  /** Stays the same object for whoever holds it, also when the state is replaced by a newer one. */
+  /** Stays the same object for its holders, also when the state is replaced by a newer one. */
   readonly history: History = new LiveHistory(() => this.#state.store.history);
   #state: State;
 
@@ -33,18 +33,19 @@ export class StateMachine {
   }
 
   /**
-   * Applies the entry behind the last one. A command that is refused changes nothing and says why in its response.
-   * Throws, before anything of the entry is applied, when the entry is not the next one or holds a command of an
-   * unknown kind: then this server must stop, because it cannot follow the log.
+   * Applies the entry after the last one. A refused command changes nothing and returns its error in its response.
+   * Throws, before applying any part of the entry, when the entry is not the next one or holds a command of an unknown
+   * kind: then this server must stop, because it cannot follow the log.
    *
-   * `isAwaited` tells for which commands of the entry somebody waits here. It changes no state: the other responses
-   * lack what only a client would read, the answers of a transaction's operations and previous values.
+   * `isAwaited` returns whether a client of this server waits for the response to a command of the entry. It changes no
+   * state: the other responses lack the parts that only a client would read, the results of a transaction's operations
+   * and previous values.
    */
   apply(entry: Entry, isAwaited: (position: number) => boolean = everyone): Applied {
     const { cluster, store } = this.#state;
     if (entry.index !== cluster.appliedIndex + 1) {
       throw new Error(
-        `state machine: entry ${entry.index} was handed over after entry ${cluster.appliedIndex}; ` +
+        `state machine: entry ${entry.index} was passed to apply after entry ${cluster.appliedIndex}; ` +
           'entries must be applied once each, in order. Restart this server from its log.',
       );
     }
@@ -62,10 +63,10 @@ export class StateMachine {
   }
 
   /**
-   * Takes the state of `newer`, which a snapshot of the same log holds at a later entry; `newer` must not be used any
-   * more. Every getter, and the history, tells of the new state from here on; a snapshot that is being taken goes on
+   * Adopts the state of `newer`, which was restored from a snapshot of the same log at a later entry; `newer` must not
+   * be used any more. Every getter, and the history, shows the new state from here on; a snapshot in progress continues
    * with the old one. Throws, and changes nothing, when `newer` cannot be a later state of this one: then this server
-   * has applied what the log does not hold any more.
+   * has applied entries that the log no longer holds.
    */
   replaceWith(newer: StateMachine): void {
     const [old, next] = [this.#state.cluster, newer.#state.cluster];
@@ -88,7 +89,7 @@ export class StateMachine {
     this.#state = newer.#state;
   }
 
-  /** A claim of the next epoch is how an epoch begins, so it needs no epoch of its own. */
+  /** A claim of the next epoch begins that epoch, so it needs no current epoch. */
   #isCurrent(entry: Entry): boolean {
     const { cluster } = this.#state;
     const first = entry.commands[0];
@@ -127,12 +128,12 @@ export class StateMachine {
     return this.#state.cluster.leader;
   }
 
-  /** How long the leader of this epoch may act without an append that came back. */
-  get rightMs(): number {
-    return this.#state.cluster.rightMs;
+  /** How long the leader of this epoch may act after its last confirmed append. */
+  get leaderLeaseMs(): number {
+    return this.#state.cluster.leaderLeaseMs;
   }
 
-  /** Milliseconds that passed while somebody led, as far as the log knows. */
+  /** Milliseconds that passed under a leader, as far as the log knows. */
   get clusterTimeMs(): number {
     return this.#state.cluster.clusterTimeMs;
   }
@@ -142,7 +143,7 @@ export class StateMachine {
     return this.#state.cluster.clusterId;
   }
 
-  /** What the servers of the cluster know each other by; '' until it is created. Never leaves the servers. */
+  /** The shared secret of the cluster's servers; '' until it is created. Never leaves the servers. */
   get secret(): string {
     return this.#state.cluster.secret;
   }
@@ -167,20 +168,20 @@ export class StateMachine {
   }
 
   /**
-   * The same in slices, for a range that may be long; at the state of this moment, whatever is applied between them.
-   * While it lasts, `pin` its revision.
+   * Reads a long range in slices, at the state of this moment, regardless of entries applied between the slices. The
+   * caller must `pin` its revision meanwhile.
    */
   beginScan(request: RangeRequest): RangeScan | CoreError {
     if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
     return beginScan(this.#state.store, request);
   }
 
-  /** Keeps what a read at `revision` needs from being scrubbed, until the function that it returns is called. */
+  /** Keeps the versions that a read at `revision` needs from being collected, until the returned function is called. */
   pin(revision: number): () => void {
     return this.#state.store.pin(revision);
   }
 
-  /** For a transaction that `isReadOnlyTxn`: it needs no entry of the log. Throws for one that may write. */
+  /** For a transaction for which `isReadOnlyTxn` holds: it needs no log entry. Throws for one that may write. */
   readTxn(request: TxnRequest): TxnResult | CoreError {
     if (!isReadOnlyTxn(request)) throw new Error('state machine: a transaction that may write must go through the log');
     if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
@@ -190,13 +191,13 @@ export class StateMachine {
     return checkPlan(store, leases, plan) ?? runPlan(store, plan, true);
   }
 
-  /** Whether the transaction is too large as things stand, so that it need not be proposed. */
+  /** Whether the transaction exceeds the limits in the current state, so that it need not be proposed. */
   checkTxnCost(request: TxnRequest): CoreError | undefined {
     const plan = planTxn(this.#state.store, request, this.txnLimits);
     return 'kind' in plan ? plan : undefined;
   }
 
-  /** What a transaction that is proposed now is held to, at the latest from when the log sets limits of its own. */
+  /** The limits of a transaction proposed now: those in the log, or the defaults until the log has limits. */
   get txnLimits(): TxnLimits {
     return this.#state.cluster.txnLimits ?? defaultTxnLimits;
   }
@@ -206,7 +207,7 @@ export class StateMachine {
     return this.#state.cluster.txnLimits !== undefined;
   }
 
-  /** How many keys `command` would look at or delete now; about `atMost` if they are more. */
+  /** The number of keys that `command` would scan or delete now; about `atMost` if there are more. */
   countRows(command: Command, atMost: number): number {
     const { store, leases } = this.#state;
     switch (command.kind) {
@@ -226,7 +227,7 @@ export class StateMachine {
     return this.#state.store.hashKv(revision);
   }
 
-  /** How many keys exist now. */
+  /** The number of keys that exist now. */
   get keyCount(): number {
     return this.#state.store.liveCount;
   }
@@ -240,85 +241,83 @@ export class StateMachine {
   }
 
   /**
-   * The leases as they are at this moment, in order of ids, however the state changes while one goes through them: so
-   * they may be taken in slices.
+   * The leases at this moment, ordered by id, unaffected by changes during the iteration: the caller may read them in
+   * slices.
    */
   leases(): IterableIterator<Lease> {
     return this.#state.leases.freeze()();
   }
 
   /**
-   * In byte order, as they are at this moment, however the state changes while one goes through them; none for a lease
-   * that does not exist.
+   * In byte order, at this moment, unaffected by changes during the iteration; none for a lease that does not exist.
    */
   keysOfLease(id: bigint): Iterator<string> {
     return this.#state.leases.keysOf(id);
   }
 
-  /** How many keys a lease holds; 0 for a lease that does not exist. */
+  /** The number of keys of a lease; 0 for a lease that does not exist. */
   keyCountOfLease(id: bigint): number {
     return this.#state.leases.keyCountOf(id);
   }
 
-  /** In cluster time; undefined while the lease is live in the current epoch, so that only its leader knows. */
+  /** In cluster time; undefined while the deadline is in the current leader's memory. */
   deadlineOf(lease: Lease): number | undefined {
     return this.#state.leases.deadlineOf(lease);
   }
 
-  /** An estimate of the memory that keys and leases take, with what a compaction has not freed yet. */
+  /** An estimate of the memory of keys and leases, including compacted versions that are not freed yet. */
   get sizeBytes(): number {
     return this.#state.store.heldBytes + this.#state.leases.bytes;
   }
 
   /**
-   * What a quota bounds: all but the deletions at the compact revision. Nothing frees these before something is
-   * written, so a quota that counted them could forbid that for ever. They take less than what they have deleted took.
+   * The size that the quota bounds: everything except the deletions at the compact revision. Only a later write frees
+   * these, so a quota that counted them could refuse that write forever. They take less memory than the keys they
+   * deleted.
    */
   get sizeForQuotaBytes(): number {
     return this.sizeBytes - this.#state.store.lastDeletionsBytes;
   }
 
-  /** The part of `sizeBytes` that a compaction of all past revisions would leave. */
+  /** The part of `sizeBytes` that would be left after a compaction of all past revisions. */
   get sizeInUseBytes(): number {
     return this.#state.store.liveBytes + this.#state.leases.bytes;
   }
 
   /**
-   * Frees, in up to `maxSteps` small steps, what compactions have hidden. Returns whether there is more to do now.
-   * What was compacted since a snapshot or a read began that is not done stays: see `isScrubPaused`. Never changes an
-   * answer; may be called at any time between entries.
+   * Frees compacted versions, in up to `maxSteps` small steps. Returns whether more can be done now. Versions compacted
+   * since an open snapshot or read began are kept: see `isGarbageCollectionPaused`. Never changes a response; may be
+   * called at any time between entries.
    */
-  scrub(maxSteps: number): boolean {
-    return this.#state.store.scrub(maxSteps);
+  collectGarbage(maxSteps: number): boolean {
+    return this.#state.store.collectGarbage(maxSteps);
   }
 
-  /** Whether all that was compacted has been freed. */
-  get isScrubbed(): boolean {
-    return this.#state.store.isScrubbed;
+  /** Whether every compacted version has been freed. */
+  get isGarbageCollected(): boolean {
+    return this.#state.store.isGarbageCollected;
   }
 
-  /** Whether scrubbing waits for a snapshot or a read to end; a later call finds what there is to do then. */
-  get isScrubPaused(): boolean {
-    return this.#state.store.isScrubPaused;
+  /** Whether garbage collection waits for a snapshot or a read to end; a later call continues then. */
+  get isGarbageCollectionPaused(): boolean {
+    return this.#state.store.isGarbageCollectionPaused;
   }
 
   /**
-   * A snapshot of the state as it is now, to be taken chunk by chunk while entries are applied. What it needs is not
-   * scrubbed until it is done: take all chunks, or call `return`. Whoever may be a client may read it: the secret of
-   * the cluster is left out, and a hash of it tells nothing of the secret either.
+   * A snapshot of the state at this moment, read chunk by chunk while entries are applied. Its versions are not
+   * collected until it is done: read all chunks, or call `return`. Clients may read it: the secret of the cluster is
+   * left out, and its hash reveals nothing of the secret.
    */
   snapshot(): SnapshotWriter {
     return new SnapshotWriter(this.#state, { withSecret: false });
   }
 
-  /** As `snapshot`, with the secret: for the engine that keeps the log, from which servers of the cluster start. */
+  /** As `snapshot`, with the secret: for the engine that keeps the log, from which the cluster's servers start. */
   snapshotForEngine(): SnapshotWriter {
     return new SnapshotWriter(this.#state, { withSecret: true });
   }
 
-  /**
-   * A 32-bit hash of the whole state: equal wherever the same entries have been applied. Takes as long as a snapshot.
-   */
+  /** A 32-bit hash of the whole state: equal after the same entries. Costs as much as a snapshot. */
   stateHash(): number {
     const writer = this.snapshotForEngine();
     for (let step = writer.next(); step.done !== true;) step = writer.next();

@@ -4,18 +4,18 @@ import { KeyValueStore } from '../mvcc/key-value-store.ts';
 import { emptyCluster } from './cluster-state.ts';
 import type { ClusterState } from './cluster-state.ts';
 
-/** Everything that commands read and change. Handlers get it whole; nobody else does. */
+/** The state that commands read and change. Only command handlers get it whole. */
 export interface State {
   readonly cluster: ClusterState;
   readonly leases: LeaseCollection;
   readonly store: KeyValueStore;
 }
 
-/** What one entry is doing, for its commands. */
+/** The effects of one entry, collected by its commands. */
 export interface EntryContext {
   readonly index: number;
   readonly leaseChanges: LeaseChange[];
-  /** Whether somebody waits for the response to the command at this place. */
+  /** Whether a client waits for the response to the command at this index. */
   readonly isAwaited: (position: number) => boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Command } from '../state-machine/command.ts';
 import type { Entry } from '../state-machine/entry.ts';
 import type { NaiveModel } from './naive-model.ts';
 
-/** Few keys, so that they are met again; among them a prefix of another, the smallest, and one beyond ASCII. */
+/** Few keys, so that they repeat; among them a prefix of another, the smallest, and one beyond ASCII. */
 const key = fc.constantFrom('a', 'ab', 'b', 'c', '\0', 'd\xff', '\xff');
 const rangeEnd = fc.constantFrom('', '', '\0', 'b', 'c', '\xff', 'a\0');
 const value = fc.constantFrom('', '1', '2', 'three', '\xfe');
@@ -56,7 +56,7 @@ const compare: fc.Arbitrary<Compare> = fc.record({
   lease: leaseOrNone,
 });
 
-/** Not only what the edge lets through: keys may be written twice. */
+/** Also transactions that the API layer refuses: keys may be written twice. */
 const txn: fc.Arbitrary<TxnRequest> = fc.letrec<{ txn: TxnRequest; op: RequestOp }>((tie) => ({
   txn: fc.record({
     compare: fc.array(compare, { maxLength: 2 }),
@@ -72,14 +72,14 @@ const txn: fc.Arbitrary<TxnRequest> = fc.letrec<{ txn: TxnRequest; op: RequestOp
   ),
 })).txn;
 
-/** A command, or what becomes one when the state is known: which revision, renewIndex or epoch is the right one. */
+/** A command, or a function that makes one from the state: it picks the current revision, renewIndex or epoch. */
 type Intent =
   | Command
   | { readonly kind: 'compactBack'; readonly back: number }
   | { readonly kind: 'expire' | 'checkpoint'; readonly named: readonly Named[] }
   | { readonly kind: 'claimNext'; readonly skip: number };
 
-/** A lease with the renewIndex that it has, or one that is off by so much. */
+/** A lease with its renewIndex, or with one that is off by this number. */
 interface Named {
   readonly id: bigint;
   readonly off: number;
@@ -99,7 +99,7 @@ const intent: fc.Arbitrary<Intent> = fc.oneof(
   { weight: 10, arbitrary: put.map((request): Intent => ({ kind: 'put', put: request })) },
   { weight: 4, arbitrary: deleteRange.map((request): Intent => ({ kind: 'deleteRange', deleteRange: request })) },
   { weight: 5, arbitrary: txn.map((request): Intent => ({ kind: 'txn', txn: request })) },
-  // Counted back from the newest revision, so that most of them are possible.
+  // Counted back from the newest revision, so that most of them are valid.
   { weight: 2, arbitrary: fc.integer({ min: -1, max: 6 }).map((back): Intent => ({ kind: 'compactBack', back })) },
   { weight: 5, arbitrary: grant.map((request): Intent => ({ kind: 'leaseGrant', ...request })) },
   { weight: 2, arbitrary: leaseId.map((id): Intent => ({ kind: 'leaseRevoke', id })) },
@@ -113,14 +113,14 @@ const intent: fc.Arbitrary<Intent> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Intent>({ kind: 'heartbeat' }) },
 );
 
-/** One entry, and what else is done to the machine before it: nothing that anyone may notice. */
+/** One entry, and actions on the machine before it that must have no observable effect. */
 export interface Step {
   readonly intents: readonly Intent[];
   readonly elapsedMs: number;
-  /** Written by a leader of the epoch before. */
+  /** Written by a leader of the previous epoch. */
   readonly stale: boolean;
-  readonly scrubSteps: number;
-  /** How many chunks of a snapshot that is being written are taken before it. */
+  readonly collectSteps: number;
+  /** The number of chunks of an open snapshot that are read before it. */
   readonly chunks: number;
 }
 
@@ -128,7 +128,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   intents: fc.array(intent, { minLength: 1, maxLength: 3 }),
   elapsedMs: fc.integer({ min: -2, max: 50 }),
   stale: fc.integer({ min: 0, max: 19 }).map((n) => n === 19),
-  scrubSteps: fc.constantFrom(0, 0, 1, 3, 100),
+  collectSteps: fc.constantFrom(0, 0, 1, 3, 100),
   chunks: fc.integer({ min: 0, max: 2 }),
 });
 
@@ -159,7 +159,7 @@ function commandOf(one: Intent, model: NaiveModel): Command {
       };
     }
     case 'claimNext':
-      return { kind: 'claim', epoch: model.epoch + 1 + one.skip, leader: `leader-${model.epoch}`, rightMs: 800 };
+      return { kind: 'claim', epoch: model.epoch + 1 + one.skip, leader: `leader-${model.epoch}`, leaderLeaseMs: 800 };
     default:
       return one;
   }

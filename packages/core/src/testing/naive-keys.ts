@@ -10,7 +10,7 @@ import type {
   RangeResult,
 } from '../mvcc/kv-types.ts';
 
-/** The keys at one revision, sorted by nothing. */
+/** The keys at one revision, unsorted. */
 export type Keys = ReadonlyMap<string, KeyValue>;
 
 export function inRange(key: string, from: string, rangeEnd: string): boolean {
@@ -23,7 +23,7 @@ function select(keys: Keys, from: string, rangeEnd: string): KeyValue[] {
   return found.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** A range with etcd's rules, said as plainly as possible. */
+/** A range with etcd's rules, in the simplest form. */
 export function naiveRange(keys: Keys, request: RangeRequest): RangeResult {
   const all = select(keys, request.key, request.rangeEnd);
   if (request.countOnly) return { kvs: [], more: false, count: all.length };
@@ -75,7 +75,7 @@ function meets(compare: Compare, kv: KeyValue): boolean {
   return [outcome === 0, outcome > 0, outcome < 0, outcome !== 0][compare.result]!;
 }
 
-/** A revision that is being written. */
+/** A revision being written. */
 export class NaiveWrite {
   readonly keys: Map<string, KeyValue>;
   readonly events: KvEvent[] = [];
@@ -115,7 +115,7 @@ export class NaiveWrite {
     this.#tell('delete', kv, prevKv);
   }
 
-  /** An event shows the pair of before the whole revision, unless the change has made the key anew. */
+  /** An event shows the pair from before the whole revision, unless the change has created the key. */
   #tell(type: KvEvent['type'], kv: KeyValue, replaced: KeyValue | undefined): void {
     this.events.push({ type, kv, prevKv: replaced === undefined ? undefined : this.#before.get(kv.key) });
   }

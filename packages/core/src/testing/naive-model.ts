@@ -17,11 +17,11 @@ import { NaiveWrite, inRange, naiveCompare, naiveRange } from './naive-keys.ts';
 import type { Keys } from './naive-keys.ts';
 
 /**
- * What the state machine must do, without any of its cleverness: a full copy of the keys for each revision, for ever.
- * It covers keys, leases, claims and compactions; the rest is tested by example.
+ * A model of the state machine without optimisations: a full copy of the keys for each revision, forever. It covers
+ * keys, leases, claims and compactions; examples test the rest, and the other commands change none of these.
  */
 export class NaiveModel {
-  /** By revision. */
+  /** Indexed by revision. */
   readonly #keys: Keys[] = [new Map(), new Map()];
   readonly #events: KvEvent[][] = [[], []];
   readonly leases = new Map<bigint, Lease>();
@@ -58,6 +58,16 @@ export class NaiveModel {
     const revision = request.revision > 0 ? request.revision : this.currentRevision;
     if (revision < this.compactRevision) return coreError('Compacted');
     return naiveRange(this.#keys[revision]!, request);
+  }
+
+  /** Also those of compacted revisions. */
+  keysAt(revision: number): Keys {
+    return this.#keys[revision]!;
+  }
+
+  /** The events of a revision with all previous values, also of a compacted one. */
+  historyAt(revision: number): readonly KvEvent[] {
+    return this.#events[revision]!;
   }
 
   eventsAt(revision: number): readonly KvEvent[] {
@@ -99,6 +109,12 @@ export class NaiveModel {
         this.#epochStarts.push(this.clusterTimeMs);
         return { kind: 'ok', revision: this.currentRevision };
       case 'heartbeat':
+      case 'createCluster':
+      case 'registerMember':
+      case 'removeMember':
+      case 'resign':
+      case 'setTxnLimits':
+      case 'alarm':
         return { kind: 'ok', revision: this.currentRevision };
       default:
         return this.#leaseCommand(command);
@@ -131,7 +147,7 @@ export class NaiveModel {
         for (const { id, renewIndex, deadlineMs } of command.leases) {
           const lease = this.leases.get(id);
           if (lease?.renewIndex === renewIndex && this.deadlineOf(lease) === undefined) {
-            this.#setLease('dated', { ...lease, deadlineMs });
+            this.#setLease('checkpointed', { ...lease, deadlineMs });
           }
         }
         return { kind: 'checkpointLeases', revision: this.currentRevision };
@@ -152,7 +168,7 @@ export class NaiveModel {
     return { renewIndex: this.appliedIndex, liveEpoch: this.epoch, deadlineMs: undefined };
   }
 
-  #setLease(kind: 'granted' | 'renewed' | 'dated', lease: Lease): void {
+  #setLease(kind: 'granted' | 'renewed' | 'checkpointed', lease: Lease): void {
     this.leases.set(lease.id, lease);
     this.#changes.push({ kind, lease });
   }
@@ -197,7 +213,7 @@ export class NaiveModel {
     return missing ? coreError('KeyNotFound') : undefined;
   }
 
-  /** The first error on the path that will be taken. `deleted` are the ranges that were deleted on the way. */
+  /** The first error on the chosen path. `deleted` are the ranges deleted so far on it. */
   #txnError(txn: TxnRequest, deleted: DeleteRangeRequest[] = []): CoreError | undefined {
     for (const op of this.#branch(txn)) {
       if (op.kind === 'deleteRange') deleted.push(op.deleteRange);
@@ -223,7 +239,7 @@ export class NaiveModel {
     return this.#succeeds(txn) ? txn.success : txn.failure;
   }
 
-  /** On the keys before the transaction, which nothing has been committed to yet. */
+  /** On the keys before the transaction, which has not committed anything yet. */
   #succeeds(txn: TxnRequest): boolean {
     return txn.compare.every((compare) => naiveCompare(this.#newest, compare));
   }
@@ -250,7 +266,7 @@ export class NaiveModel {
     return naiveRange(request.revision > 0 ? this.#keys[request.revision]! : write.keys, request);
   }
 
-  /** Every key that has a lease, for the symmetry of keys and leases. */
+  /** Every key that has a lease, to check that keys and leases agree. */
   leasedKeys(): KeyValue[] {
     return [...this.#newest.values()].filter((kv) => kv.lease !== 0n);
   }

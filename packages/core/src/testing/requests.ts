@@ -3,7 +3,7 @@ import type { Command } from '../state-machine/command.ts';
 import type { Applied } from '../state-machine/entry.ts';
 import type { StateMachine } from '../state-machine/state-machine.ts';
 
-/** Requests with everything left at what the wire leaves it at. */
+/** Requests with the wire's default in every field. */
 export function rangeRequest(key: string, rangeEnd = '', options: Partial<RangeRequest> = {}): RangeRequest {
   return {
     key,
@@ -62,7 +62,7 @@ export function keysOf(machine: StateMachine, leaseId: bigint): string[] {
   return found;
 }
 
-/** Applies one entry behind the last one, in the current epoch, ten milliseconds later. */
+/** Applies one entry after the last one, in the current epoch, ten milliseconds later. */
 export function applyNext(machine: StateMachine, ...commands: Command[]): Applied {
   const timeMs = machine.clusterTimeMs + 10;
   return machine.apply({ index: machine.appliedIndex + 1, epoch: machine.epoch, timeMs, commands });

@@ -14,7 +14,7 @@ function holds({ start, end }: Range, at: string): boolean {
   return at >= start && (end === undefined || at < end);
 }
 
-test('finds exactly the ranges that hold a key, whatever was added and removed', () => {
+test('finds exactly the ranges that contain a key, after any additions and removals', () => {
   fc.assert(
     fc.property(fc.array(range, { maxLength: 60 }), fc.array(key, { maxLength: 20 }), (toggles, probes) => {
       const tree = new IntervalTree<string>();
@@ -39,7 +39,7 @@ test('finds exactly the ranges that hold a key, whatever was added and removed',
   );
 });
 
-test('stays shallow when ranges come and go in order, which is the order that unbalances a plain tree', () => {
+test('stays shallow when ranges are added and removed in order, which unbalances a plain tree', () => {
   const tree = new IntervalTree<number>();
   // Every step down is a call, so a tree as deep as this would have overflowed the stack.
   const count = 50_000;
@@ -51,9 +51,9 @@ test('stays shallow when ranges come and go in order, which is the order that un
   expect(found).toEqual([count - 501, count - 500]);
 });
 
-test('refuses to add what is there and to remove what is not', () => {
+test('refuses to add a range twice and to remove an unknown range', () => {
   const tree = new IntervalTree<number>();
   tree.add('a', undefined, 1);
-  expect(() => tree.add('a', undefined, 2)).toThrow('already there');
-  expect(() => tree.delete('a', 'b')).toThrow('not there');
+  expect(() => tree.add('a', undefined, 2)).toThrow('already in the tree');
+  expect(() => tree.delete('a', 'b')).toThrow('not in the tree');
 });

@@ -2,7 +2,7 @@ interface Node<Value> {
   readonly start: string;
   readonly end: string | undefined;
   readonly value: Value;
-  /** The greatest end in this subtree; undefined when one of them has no end. */
+  /** The greatest end in this subtree; undefined when one range has no end. */
   maxEnd: string | undefined;
   height: number;
   left: Node<Value> | undefined;
@@ -10,11 +10,10 @@ interface Node<Value> {
 }
 
 /**
- * Ranges [start, end) of keys, each with a value, that can be asked which of them hold a key: O(log n + found).
+ * Ranges [start, end) of keys, each with a value. Finds the ranges that contain a key in O(log n + found).
  *
- * A height-balanced tree ordered by (start, end) in which each node knows the greatest end below it. The balance is
- * by height and not by chance, so that nobody can choose ranges that make it deep. Each (start, end) is there at most
- * once.
+ * A height-balanced tree ordered by (start, end) in which each node knows the greatest end below it. The balance is by
+ * height and not random, so that no choice of ranges can make the tree deep. Each (start, end) occurs at most once.
  */
 export class IntervalTree<Value> {
   #root: Node<Value> | undefined;
@@ -29,18 +28,18 @@ export class IntervalTree<Value> {
     return undefined;
   }
 
-  /** Adds a range that is not there yet. */
+  /** Adds a range that is not in the tree. */
   add(start: string, end: string | undefined, value: Value): void {
     const leaf: Node<Value> = { start, end, value, maxEnd: end, height: 1, left: undefined, right: undefined };
     this.#root = insert(this.#root, leaf);
   }
 
-  /** Removes a range that is there. */
+  /** Removes a range that is in the tree. */
   delete(start: string, end: string | undefined): void {
     this.#root = remove(this.#root, start, end);
   }
 
-  /** Calls `found` with the value of each range that holds the key. The tree must not change meanwhile. */
+  /** Calls `found` with the value of each range that contains the key. The tree must not change meanwhile. */
   visit(key: string, found: (value: Value) => void): void {
     visitFrom(this.#root, key, found);
   }
@@ -79,14 +78,14 @@ function compare(start: string, end: string | undefined, node: Node<unknown>): n
 function insert<Value>(node: Node<Value> | undefined, leaf: Node<Value>): Node<Value> {
   if (node === undefined) return leaf;
   const order = compare(leaf.start, leaf.end, node);
-  if (order === 0) throw new Error('interval tree: the range is already there');
+  if (order === 0) throw new Error('interval tree: the range is already in the tree');
   if (order < 0) node.left = insert(node.left, leaf);
   else node.right = insert(node.right, leaf);
   return balanced(node);
 }
 
 function remove<Value>(node: Node<Value> | undefined, start: string, end: string | undefined): Node<Value> | undefined {
-  if (node === undefined) throw new Error('interval tree: the range is not there');
+  if (node === undefined) throw new Error('interval tree: the range is not in the tree');
   const order = compare(start, end, node);
   if (order < 0) {
     node.left = remove(node.left, start, end);

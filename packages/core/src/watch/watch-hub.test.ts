@@ -6,7 +6,7 @@ import { type WatchBatch, WatchHub } from './watch-hub.ts';
 import { rangeHolds, watchRange } from './watch-range.ts';
 import type { Watcher } from './watcher.ts';
 
-/** The naive model: all events for ever in one list, and what each watcher was handed, batch by batch. */
+/** The naive model: all events forever in one list, and the batches handed to each watcher. */
 class Model implements History {
   readonly all: KvEvent[][] = [[], []];
   compactRevision = -1;
@@ -21,7 +21,7 @@ class Model implements History {
     return events;
   }
 
-  /** As vague as the contract allows: it tells the truth about every other revision. */
+  /** As vague as the contract allows: exact only for every other revision. */
   unchangedBefore(key: string, rangeEnd: string, from: number): number {
     if (from < this.compactRevision) throw new Error(`revision ${from} is not held`);
     const range = watchRange(key, rangeEnd)!;
@@ -46,10 +46,10 @@ interface Probe {
   readonly rangeEnd: string;
   readonly noPut: boolean;
   readonly noDelete: boolean;
-  /** The first revision that it must be told of. */
+  /** The first revision that it must receive. */
   readonly from: number;
   readonly batches: (readonly KvEvent[])[];
-  /** Set when it ended: the compact revision it was told, or the revision at which it was cancelled. */
+  /** Set when it ended: the reported compact revision, or the revision at which it was cancelled. */
   ended: { compacted: number } | 'cancelled' | undefined;
 }
 
@@ -68,7 +68,7 @@ class Run {
     this.watchers.push(this.hub.watch(probe, { range, startRevision, noPut, noDelete, prevKv: false }));
   }
 
-  /** `sendable` answers for each batch in turn whether its reader takes it. */
+  /** `sendable` returns for each batch in turn whether its reader accepts it. */
   advance(maxEvents: number, sendable: (batch: WatchBatch<Probe>) => boolean): void {
     for (const batch of this.hub.advance({ maxEvents, maxBytes: 1000 }).batches) {
       if (sendable(batch)) batch.watcher.owner.batches.push(batch.events);
@@ -117,11 +117,11 @@ function checkProbe(model: Model, probe: Probe): void {
     if (next !== undefined) expect(next[0]!.kv.modRevision).toBeGreaterThan(batch.at(-1)!.kv.modRevision);
   }
   const missing = wanted[got.length];
-  // A revision is handed out whole, so the first one that is missing is later than the last one that came.
+  // A revision is delivered whole, so the first missing one is later than the last delivered one.
   if (missing !== undefined) expect(missing.kv.modRevision).toBeGreaterThan(last);
   if (probe.ended === undefined) expect(missing).toBeUndefined();
   else if (probe.ended !== 'cancelled') {
-    // What it was not told of may be compacted; what it was told of is no reason to end it.
+    // Only revisions that it has not received may be reported as compacted.
     expect(probe.ended.compacted).toBeGreaterThan(Math.max(last, probe.from - 1));
   }
 }
@@ -180,7 +180,7 @@ function perform(run: Run, each: typeof step extends fc.Arbitrary<infer T> ? T :
   }
 }
 
-test('every watcher sees what it asked for: all of it, once, in order, in whole revisions', () => {
+test('every watcher gets all its events, once, in order, in whole revisions', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const run = new Run();
@@ -192,7 +192,7 @@ test('every watcher sees what it asked for: all of it, once, in order, in whole 
   );
 });
 
-test('a long history is read exactly, dense and sparse, whatever may be skipped', () => {
+test('a long history is read completely, dense and sparse, with and without skips', () => {
   const stretch = fc.record({ gap: fc.oneof(fc.nat(3), fc.nat(700)), hits: fc.nat(20) });
   fc.assert(
     fc.property(fc.array(stretch, { maxLength: 8 }), fc.integer({ min: 1, max: 600 }), (stretches, maxEvents) => {
@@ -227,7 +227,7 @@ test('one pull does no more than its budget, even when nothing can be skipped', 
   expect(pulls).toBe(20);
 });
 
-test('a watcher that is up to date has nothing to pull, and one that lags nothing to fall behind with', () => {
+test('a synced watcher cannot pull, and a lagging watcher cannot fall behind', () => {
   const run = new Run();
   run.watch('a', '', undefined, false, false);
   const watcher = run.watchers[0]!;

@@ -3,45 +3,46 @@ import type { KvEvent } from '../mvcc/kv-types.ts';
 import { WatcherIndex } from './watcher-index.ts';
 import { Watcher, type WatchSpec } from './watcher.ts';
 
-/** How much one call may do before it returns, so that the caller decides what else runs in between. */
+/** Bounds the work of one call, so that the caller decides what else runs in between. */
 export interface WatchBudget {
-  /** Events looked at or handed out. A revision is never cut, so the last one may go over. */
+  /** Events read or handed out. A revision is never split, so the last one may exceed it. */
   readonly maxEvents: number;
-  /** Bytes of keys and values handed out; the same remark. */
+  /** Bytes of keys and values handed out. The last revision may exceed it as well. */
   readonly maxBytes: number;
 }
 
-/** What one synced watcher gets of the revisions that were just passed: whole revisions, ascending. */
+/** The events of one synced watcher in the revisions just passed: whole revisions, ascending. */
 export interface WatchBatch<Owner> {
   readonly watcher: Watcher<Owner>;
   readonly events: readonly KvEvent[];
 }
 
 export interface Advanced<Owner> {
-  /** One for each synced watcher for which something happened. */
+  /** One for each synced watcher with an event. */
   readonly batches: readonly WatchBatch<Owner>[];
-  /** Watchers that have become lagging without a batch: the history went on without them. */
+  /** Watchers that have become lagging without a batch: the history lost revisions before they saw them. */
   readonly overtaken: readonly Watcher<Owner>[];
 }
 
 export type Pulled =
-  /** Whole revisions, ascending; may be none when the budget went on revisions of no interest. */
+  /** Whole revisions, ascending; may be empty when the budget was spent on events outside the watch. */
   | { readonly kind: 'events'; readonly events: readonly KvEvent[] }
-  /** The watcher is closed: what it had to read next has been compacted. */
+  /** The watcher is closed: its next revision has been compacted. */
   | { readonly kind: 'compacted'; readonly compactRevision: number };
 
 /**
- * Events of no interest that are read one after the other before the history is asked what can be skipped. To ask costs
- * as much as to read some dozens, so it is asked soon where the last answer skipped many, and late where it did not.
+ * Events outside the watch that are read one after the other before the history is asked what can be skipped. That
+ * lookup costs as much as reading some dozens of events, so it comes soon where the last one skipped many, and late
+ * where it did not.
  */
 const idleEvents = { whereSparse: 8, whereDense: 256 } as const;
 
 /**
- * Decides which watcher sees which event, and from which revision. It buffers no events: a watcher is a cursor.
+ * Decides which watcher gets which event, and from which revision. It buffers no events: a watcher is a cursor.
  *
- * Each watcher gets every event that it wants exactly once, in the order of the history, and a revision is never split
- * between two batches. The caller owes one thing: each batch that `advance` returns is either sent, or given back with
- * `fallBehind`, before the next call of `advance`.
+ * Each watcher gets every matching event exactly once, in the order of the history, and a revision is never split
+ * between two batches. The caller has one obligation: before the next call of `advance`, each batch that `advance`
+ * returned is either sent, or given back with `fallBehind`.
  */
 export class WatchHub<Owner> {
   readonly #history: History;
@@ -54,7 +55,7 @@ export class WatchHub<Owner> {
     this.#revision = history.currentRevision;
   }
 
-  /** Events up to and with this revision have been handed out to the synced watchers. */
+  /** Events up to and including this revision have been handed out to the synced watchers. */
   get revision(): number {
     return this.#revision;
   }
@@ -68,8 +69,8 @@ export class WatchHub<Owner> {
   }
 
   /**
-   * Adds a watcher, synced or lagging. One that starts below the compact revision is made all the same; its first
-   * pull tells that it is compacted.
+   * Adds a watcher, synced or lagging. A watcher that starts below the compact revision is added as well; its first
+   * pull reports that it is compacted.
    */
   watch(owner: Owner, spec: WatchSpec): Watcher<Owner> {
     const nextRevision = spec.startRevision === 0 ? this.#history.currentRevision + 1 : spec.startRevision;
@@ -80,14 +81,14 @@ export class WatchHub<Owner> {
     return watcher;
   }
 
-  /** Idempotent. A batch of the watcher that is not sent yet must not be sent. */
+  /** Idempotent. An unsent batch of the watcher must not be sent. */
   cancel(watcher: Watcher<Owner>): void {
     if (watcher.state === 'synced') this.#synced.delete(watcher);
     else if (watcher.state === 'lagging') this.#laggingCount -= 1;
     watcher.state = 'closed';
   }
 
-  /** Passes revisions that are new in the history and returns what they hold for the synced watchers. */
+  /** Reads new revisions of the history and returns their events for the synced watchers. */
   advance(budget: WatchBudget): Advanced<Owner> {
     const history = this.#history;
     if (this.#synced.size === 0) {
@@ -117,10 +118,7 @@ export class WatchHub<Owner> {
     return { batches: Array.from(events, ([watcher, own]) => ({ watcher, events: own })), overtaken: [] };
   }
 
-  /**
-   * Gives back a batch that could not be sent: the watcher reads it from the history again, when its reader is
-   * ready.
-   */
+  /** Gives back an unsent batch: the watcher reads it from the history again when its reader is ready. */
   fallBehind(batch: WatchBatch<Owner>): void {
     const { watcher, events } = batch;
     const first = events[0];
@@ -129,7 +127,7 @@ export class WatchHub<Owner> {
     this.#lag(watcher, first.kv.modRevision);
   }
 
-  /** Reads on for a lagging watcher. Afterwards its state says whether it has caught up. */
+  /** Continues a lagging watcher. Its state then tells whether it has caught up. */
   pull(watcher: Watcher<Owner>, budget: WatchBudget): Pulled {
     if (watcher.state !== 'lagging') throw new Error(`watch hub: a ${watcher.state} watcher has nothing to pull`);
     const history = this.#history;
@@ -165,7 +163,7 @@ export class WatchHub<Owner> {
     return { kind: 'events', events };
   }
 
-  /** Passes revisions in which nothing of the watcher's range has changed, as far as the history can tell cheaply. */
+  /** Skips revisions without a change in the watcher's range, as far as the history can find them cheaply. */
   #skip(watcher: Watcher<Owner>, from: number): number {
     if (from > this.#revision) return from;
     const { start, end, single } = watcher.range;
@@ -174,9 +172,9 @@ export class WatchHub<Owner> {
   }
 
   /**
-   * The history has lost revisions that the synced watchers have not seen: a snapshot replaced it, or it was
-   * compacted up to its head before anyone called advance. They become lagging, so that each is told that its
-   * revision is compacted.
+   * The history has lost revisions that the synced watchers have not seen: a snapshot replaced it, or it was compacted
+   * up to its head before `advance` was called. The watchers become lagging, so that each reports that its revision is
+   * compacted.
    */
   #skipAhead(): Watcher<Owner>[] {
     const overtaken = Array.from(this.#synced);

@@ -4,7 +4,7 @@ import { rangeHolds, watchRange } from './watch-range.ts';
 
 const bytes = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\xff'), maxLength: 3 });
 
-test('a key is in the range exactly when etcd would say so', () => {
+test('a key is in the range exactly when it is in etcd', () => {
   fc.assert(
     fc.property(bytes, bytes, bytes, (key, rangeEnd, probe) => {
       const start = key === '' ? '\0' : key;

@@ -1,4 +1,4 @@
-/** The keys that a watch looks at, normalised once: what the index, the scan and a permission check see is the same. */
+/** The keys of a watch, normalised once, so that the index, the scan and a permission check use the same range. */
 export interface WatchRange {
   readonly start: string;
   /** Exclusive; undefined when the range has no upper end. */
@@ -8,9 +8,9 @@ export interface WatchRange {
 }
 
 /**
- * Reads key and rangeEnd as etcd does for a watch. An empty key means the smallest key, '\0' (so an empty key without a
- * range end watches that one key and not everything). rangeEnd '' means one key, '\0' means from `key` on.
- * Returns undefined when the range can hold no key.
+ * Interprets key and rangeEnd as etcd does for a watch. An empty key means the smallest key, '\0' (so an empty key
+ * without a range end watches that one key and not everything). rangeEnd '' means one key, '\0' means from `key` on.
+ * Returns undefined when the range can contain no key.
  */
 export function watchRange(key: string, rangeEnd: string): WatchRange | undefined {
   const start = key === '' ? '\0' : key;

@@ -2,8 +2,8 @@ import { IntervalTree } from './interval-tree.ts';
 import type { Watcher } from './watcher.ts';
 
 /**
- * Finds the watchers of a key. Watches on one key sit in a map, so that any number of them costs a put one look-up;
- * watches on ranges are grouped by range, and the distinct ranges sit in an interval tree.
+ * Finds the watchers of a key. Watches on one key are in a map, so that any number of them costs a put one lookup;
+ * watches on ranges are grouped by range, and the distinct ranges are in an interval tree.
  */
 export class WatcherIndex<Owner> {
   readonly #byKey = new Map<string, Set<Watcher<Owner>>>();
@@ -22,14 +22,14 @@ export class WatcherIndex<Owner> {
   delete(watcher: Watcher<Owner>): void {
     const { start, end, single } = watcher.range;
     const group = single ? this.#byKey.get(start) : this.#byRange.get(start, end);
-    if (group === undefined || !group.delete(watcher)) throw new Error('watcher index: a synced watcher is not in it');
+    if (group === undefined || !group.delete(watcher)) throw new Error('watcher index: a synced watcher is missing');
     this.#size -= 1;
     if (group.size > 0) return;
     if (single) this.#byKey.delete(start);
     else this.#byRange.delete(start, end);
   }
 
-  /** Calls `found` for each watcher whose range holds the key. The index must not change meanwhile. */
+  /** Calls `found` for each watcher whose range contains the key. The index must not change meanwhile. */
   visit(key: string, found: (watcher: Watcher<Owner>) => void): void {
     this.#byKey.get(key)?.forEach(found);
     this.#byRange.visit(key, (watchers) => watchers.forEach(found));

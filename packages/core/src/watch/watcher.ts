@@ -3,7 +3,10 @@ import { rangeHolds, type WatchRange } from './watch-range.ts';
 
 export interface WatchSpec {
   readonly range: WatchRange;
-  /** The first revision wanted; 0: the next one after the watch was made. Never negative: the edge refuses that. */
+  /**
+   * The first revision to report; 0: the next one after the watch was created. Never negative: the API layer refuses
+   * that.
+   */
   readonly startRevision: number;
   readonly noPut: boolean;
   readonly noDelete: boolean;
@@ -12,11 +15,11 @@ export interface WatchSpec {
 }
 
 /**
- * One watch: a cursor into the key history, and what it wants of it.
+ * One watch: a cursor into the key history, and its filters.
  *
- * synced: it has been handed every event up to the hub's revision, and is found by the key of new ones.
- * lagging: it reads the history from `nextRevision` on, whenever its reader can take something.
- * closed: it was cancelled, or compaction has taken what it still had to read.
+ * synced: it has been handed every event up to the hub's revision, and new events find it by key.
+ * lagging: it reads the history from `nextRevision` on, whenever its reader can accept events.
+ * closed: it was cancelled, or a revision that it had not read was compacted.
  */
 export class Watcher<Owner> {
   readonly owner: Owner;
@@ -25,7 +28,7 @@ export class Watcher<Owner> {
   readonly noDelete: boolean;
   readonly prevKv: boolean;
   /**
-   * Nothing older is wanted. Exact while lagging; a lower bound while synced, where the hub's revision is the
+   * No older revision is needed. Exact while lagging; a lower bound while synced, where the hub's revision is the
    * cursor.
    */
   nextRevision: number;
@@ -41,7 +44,7 @@ export class Watcher<Owner> {
     this.state = state;
   }
 
-  /** Whether the filters let an event through; its key and revision are not looked at. */
+  /** Whether the filters accept an event; its key and revision are not checked. */
   admits(event: KvEvent): boolean {
     return event.type === 'put' ? !this.noPut : !this.noDelete;
   }

@@ -7,7 +7,7 @@ import { GrpcChannel } from '../grpc-channel.ts';
 export const maxMessageBytes = 1024 * 1024;
 export const endings: (() => unknown)[] = [];
 
-/** Closes what a test has opened, in the opposite order. */
+/** Closes everything that a test has opened, in reverse order. */
 export async function endAll(): Promise<void> {
   for (const end of endings.splice(0).toReversed()) await end();
 }
@@ -31,7 +31,7 @@ export async function listening(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A server of HTTP/2 that does to each call what it is told. */
+/** An HTTP/2 server with a scripted response to each call. */
 export async function http2Server(onStream: (stream: ServerHttp2Stream) => void): Promise<string> {
   const server = createHttp2Server();
   server.on('stream', (stream) => {
@@ -41,7 +41,7 @@ export async function http2Server(onStream: (stream: ServerHttp2Stream) => void)
   return listening(server as unknown as Server);
 }
 
-/** A proxy before `target` that silently drops everything once it is told to. */
+/** A proxy in front of `target` that silently drops everything on request. */
 export async function silenceable(target: string): Promise<{ readonly proxied: string; readonly silence: () => void }> {
   const [host, port] = target.split(':') as [string, string];
   let isSilent = false;

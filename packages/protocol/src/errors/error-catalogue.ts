@@ -1,19 +1,19 @@
-/** How one refusal looks on the wire. */
+/** One refusal on the wire. */
 export interface ErrorEntry {
   /** gRPC's status code. */
   readonly code: number;
-  /** Clients compare this text, and only then look at the code. */
+  /** Clients compare this text first, and then the code. */
   readonly text: string;
 }
 
 /**
- * Every error that etcd's v3 API knows, with its exact text and code, under a name that is ours and stable.
+ * Every error of etcd's v3 API, with its exact text and code, under a stable name of ours.
  *
- * etcd's servers send TooManyRequests as Unknown by an oversight; here it has the code that etcd's documents give it.
- * The text is the same, and that is what clients go by.
+ * etcd's servers send TooManyRequests as Unknown by mistake; here it has the code of etcd's documentation. The text is
+ * the same, and clients compare that.
  */
 export const errorCatalogue = {
-  // Unknown: etcd's documents have FailedPrecondition, its servers send this.
+  // Unknown: etcd's documentation has FailedPrecondition, its servers send this.
   MemberNotEnoughStarted: { code: 2, text: 'etcdserver: re-configuration failed due to not enough started members' },
 
   // InvalidArgument
@@ -106,7 +106,7 @@ export const errorCatalogue = {
   // DeadlineExceeded
   DeadlineExceeded: { code: 4, text: 'etcdserver: context deadline exceeded' },
 
-  // A command was appended in an epoch that was over when it was applied: it changed nothing and may be sent again.
+  // A command was appended in an epoch that had ended when it was applied: it changed nothing and may be sent again.
   StaleEpoch: { code: 14, text: 'etcdserver: leader changed' },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 

@@ -4,8 +4,8 @@ const prefix = 'etcdserver: ';
 const texts = new Set<string>(Object.values(errorCatalogue).map(({ text }) => text));
 
 /**
- * The text as it may leave a server: one of etcd's has nothing behind it, since clients look errors up by the whole
- * text. What stands behind one is cut off; every other text is what it was.
+ * The text that a server may send: one of etcd's has no suffix, since clients look errors up by the whole text. A
+ * suffix is removed; any other text is unchanged.
  */
 export function exactText(message: string): string {
   if (!message.startsWith(prefix) || texts.has(message)) return message;

@@ -5,7 +5,7 @@ import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 
-/** A member as the replies of the Cluster service have it. */
+/** A member in the replies of the Cluster service. */
 export function memberMessage(member: Member, isUnreachable: (id: bigint) => boolean) {
   const { id, name, clientUrls } = member;
   return { ID: id, name, clientURLs: [...clientUrls], unreachable: isUnreachable(id) };

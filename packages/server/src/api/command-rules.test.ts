@@ -11,7 +11,7 @@ const rules = new CommandRules({
 });
 const put = { key: 'a', value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
 
-test('what a client asks for may be too large, and what a server does by itself may not', () => {
+test('the command of a client may be too large, that of a server may not', () => {
   expect(rules.check({ kind: 'put', put }, 10)).toBeUndefined();
   expect(rules.check({ kind: 'put', put }, 11)).toMatchObject({ message: errorCatalogue.RequestTooLarge.text });
   const clientUrls = ['http://10.0.0.7:2379', 'https://tenure.example:443'];
@@ -21,7 +21,7 @@ test('what a client asks for may be too large, and what a server does by itself 
 });
 
 test.each(['compare', 'success', 'failure'])(
-  'a transaction with very many fields %s is not read to its end',
+  'a transaction with very many fields %s is not decoded to its end',
   (list) => {
     const tag = { compare: 0x0a, success: 0x12, failure: 0x1a }[list] ?? 0;
     const request = Buffer.alloc(1_500_000, Buffer.of(tag, 0));

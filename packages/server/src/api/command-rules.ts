@@ -14,14 +14,14 @@ export interface CommandRulesOptions {
 
 /** Alarms in the state at once: a client may raise one for any member, and each stays until it is disarmed. */
 const maxAlarms = 1_024;
-/** Members in the state at once; servers that are gone are removed by an operator. */
+/** Members in the state at once; an operator removes servers that no longer exist. */
 const maxMembers = 1_024;
-/** As large as clients make them; servers make the rest by themselves, and none of those may fail for its size. */
+/** Their size is chosen by clients; all other commands come from servers, and none of those may fail for its size. */
 const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
 
 /**
- * What a command must be like to come into the log. Services ask for what clients send them, and the leader asks again
- * for what another server passes on: it may be of another version, have other limits, or be no server at all.
+ * The rules that a command must pass to be appended to the log. Services check the requests of clients, and the leader
+ * checks forwarded commands again: the sender may be of another version, have other limits, or not be a server.
  */
 export class CommandRules {
   readonly #options: CommandRulesOptions;
@@ -30,18 +30,18 @@ export class CommandRules {
     this.#options = options;
   }
 
-  /** How many comparisons and ops of a transaction are worth reading: one more than it may have. */
+  /** The number of comparisons and ops of a transaction to decode: one more than the maximum. */
   get maxReadTxnOps(): number {
     return maxTotalTxnOps(this.#options.maxTxnOps) + 1;
   }
 
-  /** All of it, for a command that another server passes on. */
+  /** Everything, for a forwarded command. */
   check(command: Command, payloadBytes: number): GrpcStatus | Promise<never> | undefined {
     const tooLarge = ofClients.has(command.kind) ? this.sizeRefusal(payloadBytes) : undefined;
     return this.refusal(command) ?? tooLarge ?? this.admit(command, payloadBytes);
   }
 
-  /** Why the command may not be proposed, whatever its size is; undefined when it may. */
+  /** Why the command may not be proposed, regardless of its size; undefined when it may. */
   refusal(command: Command): GrpcStatus | undefined {
     switch (command.kind) {
       case 'put':
@@ -74,7 +74,7 @@ export class CommandRules {
     return requestBytes > this.#options.maxRequestBytes ? statusNamed('RequestTooLarge') : undefined;
   }
 
-  /** Undefined if there is space for what the command may add; else a promise that rejects: see QuotaGuard.admit. */
+  /** Undefined if there is space for the growth by the command; else a promise that rejects: see QuotaGuard.admit. */
   admit(command: Command, requestBytes: number): Promise<never> | undefined {
     const { quota } = this.#options;
     if (command.kind === 'leaseGrant') return quota.admit(leaseOverheadBytes + command.label.length);

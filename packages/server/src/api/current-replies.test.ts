@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A server whose watches answer with what they were asked, and the questions for what is current that it has asked. */
+/** A server whose watches respond with their requests, and the catch-ups that it has requested. */
 async function start(patienceTicks = Infinity) {
   const questions: ReturnType<typeof deferred>[] = [];
   const handled: string[] = [];
@@ -69,7 +69,7 @@ const until = async (holds: () => boolean): Promise<void> => {
 };
 
 describe('replies from the memory of a server', () => {
-  test('wait until it has caught up, others do not', async () => {
+  test('wait until the server has caught up, others do not', async () => {
     const { unary, questions, handled } = await start();
     const reply = unary(status, 'how are you');
     expect(await unary(range, 'a read')).toBe('a read');
@@ -79,26 +79,26 @@ describe('replies from the memory of a server', () => {
     expect(await reply).toBe('how are you');
   });
 
-  test('come at once where nothing can be newer', async () => {
+  test('are sent at once where the state cannot be behind', async () => {
     const { unary, questions, becomeCurrent } = await start();
     becomeCurrent();
     expect(await unary(status, 'how are you')).toBe('how are you');
     expect(questions).toEqual([]);
   });
 
-  test('come after a while when the leader cannot be reached', async () => {
+  test('are sent after a while when the leader cannot be reached', async () => {
     const { unary } = await start(2);
     expect(await unary(status, 'how are you')).toBe('how are you');
   });
 
-  test('are given on a watch in the order of the requests, each by a question that was asked after it', async () => {
+  test('are sent on a watch in the order of the requests, each after a catch-up begun after the request', async () => {
     const { watch: open, questions, handled, becomeCurrent, unary } = await start();
     const { call, replies } = open();
     call.write(Buffer.from('1'));
     await until(() => questions.length === 1);
     call.write(Buffer.from('2'));
     call.write(Buffer.from('3'));
-    // What comes on the same connection later has been read when this has been answered.
+    // Later requests on the same connection have been read when this one is answered.
     await unary(range, 'behind');
     expect(handled).toEqual(['behind']);
     questions[0]?.resolve();
@@ -111,7 +111,7 @@ describe('replies from the memory of a server', () => {
     call.cancel();
   });
 
-  test('are given to no watch that has ended meanwhile', async () => {
+  test('are not sent to a watch that has ended meanwhile', async () => {
     const { watch: open, questions, handled, unary } = await start();
     const { call } = open();
     call.write(Buffer.from('1'));
@@ -124,7 +124,7 @@ describe('replies from the memory of a server', () => {
   });
 });
 
-/** A watch call without a client, whose handler writes down what it is handed, and what is to be caught up with. */
+/** A watch call without a client, with a handler that records its messages, and the pending catch-ups. */
 function heldCall() {
   const questions: ReturnType<typeof deferred>[] = [];
   const handled: string[] = [];
@@ -143,13 +143,13 @@ function heldCall() {
     handle: (one) => (one.onMessage = (message) => void handled.push(message.toString('latin1', 0, 5))),
   };
   const guarded = answers.guard(new Map([[watch, handler]])).get(watch);
-  if (guarded?.kind !== 'bidi') throw new Error('a watch is a call both ways');
+  if (guarded?.kind !== 'bidi') throw new Error('a watch is a bidirectional call');
   guarded.handle(call);
   return { call, questions, handled, isPaused: () => call.paused };
 }
 
-describe('the requests of a watch call that wait', () => {
-  test('are few, and not large: the call is read on when they have been handed on', async () => {
+describe('the waiting requests of a watch call', () => {
+  test('are few and small: the call is paused until they have been delivered', async () => {
     for (const size of [5, 600_000]) {
       const { call, questions, handled, isPaused } = heldCall();
       let received = 0;
@@ -163,7 +163,7 @@ describe('the requests of a watch call that wait', () => {
     }
   });
 
-  test('are handed to nobody who has stopped to read, and the call is not read on either', async () => {
+  test('are not delivered to a paused handler, and the call is not read either', async () => {
     const { call, questions, handled, isPaused } = heldCall();
     for (const text of ['one', 'two', 'three']) call.onMessage(Buffer.from(text));
     call.pause();

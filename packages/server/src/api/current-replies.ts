@@ -4,7 +4,7 @@ import { statusOf } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 
-/** Unary calls that are answered from the memory of the server that is asked, which may be behind another's. */
+/** Unary calls that are answered from the memory of the contacted server, which may be behind another's. */
 const unaryPaths: readonly string[] = [
   '/etcdserverpb.Cluster/MemberList',
   '/etcdserverpb.Maintenance/Alarm',
@@ -13,31 +13,31 @@ const unaryPaths: readonly string[] = [
   '/etcdserverpb.Maintenance/Status',
 ];
 const watchPath = '/etcdserverpb.Watch/Watch';
-/** So often a reply waits to be no older than its call: an operator wants to know of this server in an outage too. */
+/** The number of ticks for which a status reply waits to be current: in an outage an operator needs a reply too. */
 const patienceTicks = 5;
 const patienceTickMs = 100;
-/** Requests of one Watch call that wait, and their bytes; beyond either the call is not read on. */
+/** Waiting requests of one Watch call, and their bytes; beyond either the call is paused. */
 const maxHeldRequests = 1_000;
 const maxHeldBytes = 1024 * 1024;
 
 /**
- * Where several servers answer from memories of their own, a reply could name a revision that is older than one that
- * its client was told by another server. Before a request is handled whose reply would be such, this server catches up
- * with the log as it was when the request came; so a watch from now on begins no earlier than what its client knows.
+ * Where several servers answer from their own memories, a reply could name a revision older than one that its client
+ * received from another server. Before such a request is handled, this server catches up with the log as of the arrival
+ * of the request; so a watch from now on begins no earlier than what its client knows.
  */
 export class CurrentReplies {
   readonly #clock: Clock;
   readonly #linearize: () => Promise<void> | undefined;
   readonly #patienceTicks: number;
 
-  /** `linearize`: see ReplicaAccess. `ticks`: how often, of 100 ms each, a reply waits to be current. */
+  /** `linearize`: see ReplicaAccess. `ticks`: for how many ticks, of 100 ms each, a reply waits to be current. */
   constructor(clock: Clock, linearize: () => Promise<void> | undefined, ticks = patienceTicks) {
     this.#clock = clock;
     this.#linearize = linearize;
     this.#patienceTicks = ticks;
   }
 
-  /** The same routes with this in front of those that need it. */
+  /** The same routes with this wrapped around those that need it. */
   guard(routes: GrpcRoutes): GrpcRoutes {
     const guarded = new Map(routes);
     for (const path of [...unaryPaths, watchPath]) {
@@ -69,13 +69,14 @@ export class CurrentReplies {
     };
   }
 
-  /** Never rejects: when the leader cannot be reached in time, the reply tells what is known here. */
+  /** Never rejects: when the leader cannot be reached in time, the reply has the state known here. */
   #caughtUp(): Promise<void> | undefined {
     const current = this.#linearize();
     if (current === undefined) return undefined;
     return new Promise((resolve) => {
       let ticksLeft = this.#patienceTicks;
-      // Counted while this process runs: one that was stopped knows the least when it wakes, and has waited longest.
+      // Counted while this process runs: a process that was stopped knows least when it resumes, and has waited
+      // longest.
       const cancel = every(this.#clock, patienceTickMs, () => {
         ticksLeft -= 1;
         if (ticksLeft === 0) finish();
@@ -90,8 +91,8 @@ export class CurrentReplies {
 }
 
 /**
- * The requests of one call, each held until the state here is no older than its arrival, and handed on in order. The
- * reading of the call is stopped where too many are held, and by its handler, which is then handed none of them.
+ * The requests of one call, each held until the state here is no older than its arrival, and delivered in order.
+ * Reading of the call is paused when too many are held, or by its handler, which then gets none of them.
  */
 class HeldRequests {
   readonly #call: DuplexCall;
@@ -101,7 +102,7 @@ class HeldRequests {
   #handle: (message: Buffer) => void = () => {};
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** How many of them, from the first on, the state is no older than. */
+  /** The number of requests, from the first on, whose arrival the state covers. */
   #ready = 0;
   #isWaiting = false;
   #isHandingOn = false;
@@ -142,7 +143,7 @@ class HeldRequests {
   }
 
   #receive(message: Buffer): void {
-    // The bytes are lent for this turn only.
+    // The bytes are valid in this turn only.
     this.#held.push(Buffer.from(message));
     this.#heldBytes += message.length;
     if (this.#isFull) this.#pauseCall();
@@ -157,10 +158,10 @@ class HeldRequests {
     if (!this.#isFull && !this.#isPausedByHandler && !this.#isOver) this.#resumeCall();
   }
 
-  /** Hands one on that is ready, or asks for all that are there: what comes later waits for the next question. */
+  /** Delivers a request that is ready, or starts a catch-up for all held ones: later requests wait for the next one. */
   #step(): void {
     if (this.#ready > 0) {
-      this.#handOn();
+      this.#handleNext();
       return;
     }
     const requests = this.#held.length;
@@ -177,7 +178,7 @@ class HeldRequests {
     });
   }
 
-  #handOn(): void {
+  #handleNext(): void {
     const request = this.#held.shift() as Buffer;
     this.#ready -= 1;
     this.#heldBytes -= request.length;

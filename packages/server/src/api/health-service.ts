@@ -2,10 +2,10 @@ import { healthpb } from '@tenure/protocol';
 import { decodeHealthCheckRequest, encodeFramed } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 
-/** The only name that is known here, as in etcd: it stands for the server as a whole. */
+/** The only known name, as in etcd: it means the server as a whole. */
 const wholeServer = '';
 
-/** grpc.health.v1: Check answers SERVING while the server runs; a server that stops answers nothing at all. */
+/** grpc.health.v1: Check answers SERVING while the server runs; a stopped server does not answer. */
 export class HealthService {
   check(request: Buffer): Buffer {
     const service = decodeHealthCheckRequest(request);
@@ -13,7 +13,7 @@ export class HealthService {
     return servingMessage();
   }
 
-  /** Sends the state now and whenever it changes; it changes only by the end of the stream. */
+  /** Sends the current state and every change; the only change is the end of the stream. */
   async watch(
     request: Buffer,
     call: { readonly signal: AbortSignal },

@@ -1,9 +1,9 @@
 import type { ResponseHeaderPrefix } from '@tenure/codec';
 
-/** Who answers: fixed once the server has registered itself. */
+/** The identity of this server: fixed once the server has registered itself. */
 export interface Identity {
   readonly clusterId: bigint;
   readonly memberId: bigint;
-  /** Both of them, as the header of every response begins. */
+  /** Both of them, as the first fields of every response header. */
   readonly headerPrefix: ResponseHeaderPrefix;
 }

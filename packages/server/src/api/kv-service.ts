@@ -33,8 +33,8 @@ export interface KvServiceOptions {
 }
 
 /**
- * etcd's KV service: decode, check, propose or read, encode. Requests go to the log as the bytes they came in. On an
- * engine with one server a linearizable read is a read of memory: what was acknowledged has been applied here.
+ * etcd's KV service: decode, check, propose or read, encode. Requests are written to the log as received. On an engine
+ * with one server a linearizable read is a read of memory: every acknowledged write has been applied here.
  */
 export class KvService {
   readonly #options: KvServiceOptions;
@@ -92,7 +92,7 @@ export class KvService {
     const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
     const { state } = replica;
     if (!longReplies.isLong(state, txn)) return propose();
-    // What looks at too much now has no business in the log; what is too large otherwise is refused by apply.
+    // A transaction that scans too much now is not proposed; other transactions beyond the limits are refused by apply.
     return longReplies
       .inTurn(() => state.checkTxnCost(txn), caller)
       .then((tooLarge) => {
@@ -126,7 +126,7 @@ export class KvService {
     return encodeFramed(etcdserverpb.CompactionResponseSchema, { header });
   }
 
-  /** Throws if the command is against the rules. A promise that rejects if there is no space for it. */
+  /** Throws if the command violates the rules. Returns a promise that rejects if there is no space for it. */
   #admit(command: Command, request: Buffer): Promise<never> | undefined {
     const refused = this.#options.rules.refusal(command);
     if (refused !== undefined) throw refused;
@@ -140,7 +140,7 @@ export class KvService {
     return rules.admit(command, request.length);
   }
 
-  // Made once, so that a request allocates no closure for its answer.
+  // Created once, so that a request allocates no closure for its response.
   readonly #putAnswer = (response: CommandResponse): Reply => {
     if (response.kind !== 'put') throw refusal(response);
     const { identity, replica } = this.#options;
@@ -164,7 +164,7 @@ export class KvService {
   };
 }
 
-/** A reply that is built at once, from a result that the limits of a request bound. */
+/** A reply that is built at once, from a result bounded by the limits of a request. */
 function builtWithin(within: LargeReply['within']): LargeReply {
   return { heldBytes: 0, within };
 }

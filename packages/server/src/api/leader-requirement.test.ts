@@ -88,14 +88,14 @@ async function start() {
 }
 
 describe('hasleader', () => {
-  test('lets everything through while there is a leader', async () => {
+  test('accepts every call while there is a leader', async () => {
     const { unary, talk, listen } = await start();
     expect(await unary('true')).toBe('hi');
     expect(await talk('true').first).toBe('hi');
     expect(await listen('true').first).toBe('hi');
   });
 
-  test('refuses calls at once while there is none; those without it go through', async () => {
+  test('refuses calls at once while there is none; calls without it are accepted', async () => {
     const { unary, talk, listen, setLeader } = await start();
     setLeader(false);
     expect(await unary('true')).toEqual(noLeader);

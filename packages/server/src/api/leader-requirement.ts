@@ -2,9 +2,9 @@ import { statusNamed } from './status-of.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 
 /**
- * What etcd does for calls that come with the metadata `hasleader: true`: on a server that has no leader they are
- * refused at once, and streams that stand are ended when the leader has been lost for too long. Clients send it that
- * would rather ask another server than wait.
+ * etcd's behaviour for calls with the metadata `hasleader: true`: on a server without a leader they are refused at
+ * once, and open streams are ended when the leader has been lost for too long. Clients send it that prefer another
+ * server to waiting.
  */
 export class LeaderRequirement {
   readonly #hasLeader: () => boolean;
@@ -14,7 +14,7 @@ export class LeaderRequirement {
     this.#hasLeader = hasLeader;
   }
 
-  /** The same routes with this requirement in front of each. */
+  /** The same routes with this requirement wrapped around each. */
   guard(routes: GrpcRoutes): GrpcRoutes {
     return new Map([...routes].map(([path, handler]) => [path, this.#guarded(handler)]));
   }
@@ -82,7 +82,7 @@ export class LeaderRequirement {
   }
 }
 
-/** As etcd reads it: the first value counts. */
+/** As in etcd: the first value counts. */
 function requiresLeader({ metadata }: Call): boolean {
   const value = metadata['hasleader'];
   if (value === undefined) return false;

@@ -1,30 +1,29 @@
 import { SlicedSort, type Lease } from '@tenure/core';
 import { leaseListReply, type ListedLease, type ListMessage, type ResponseHeader } from '@tenure/codec';
-import type { LeaseKeeper } from '../leases/lease-keeper.ts';
+import type { Lessor } from '../leases/lessor.ts';
 
-/** Leases that one step looks at. */
+/** Leases processed by one step. */
 const leasesAStep = 1_000;
 
 /**
- * The list of all leases, made in steps: those that end first in front, those that end at the same moment in the order
- * of their grants. A million of them are numbers in arrays and no objects, which the garbage collector would have to
- * visit while everybody waits.
+ * The list of all leases, built in steps: ordered by expiry, and by grant for the same expiry. A million of them are
+ * numbers in arrays and not objects, which the garbage collector would have to visit while every client waits.
  */
 export class LeaseList {
   readonly #leases: Iterator<Lease>;
-  readonly #keeper: () => LeaseKeeper;
+  readonly #lessor: () => Lessor;
   readonly #ids: BigInt64Array;
   readonly #deadlinesMs: Float64Array;
   readonly #renewIndexes: Float64Array;
-  /** Of each lease, where they are asked for. */
+  /** Of each lease, when requested. */
   readonly #details: ListedLease[] | undefined;
   readonly #places: number[] = [];
   #sort: SlicedSort<number> | undefined;
 
-  /** `leases` has `count` leases at most. */
-  constructor(leases: Iterator<Lease>, count: number, keeper: () => LeaseKeeper, withDetails: boolean) {
+  /** `leases` has at most `count` leases. */
+  constructor(leases: Iterator<Lease>, count: number, lessor: () => Lessor, withDetails: boolean) {
     this.#leases = leases;
-    this.#keeper = keeper;
+    this.#lessor = lessor;
     this.#ids = new BigInt64Array(count);
     this.#deadlinesMs = new Float64Array(count);
     this.#renewIndexes = new Float64Array(count);
@@ -58,9 +57,9 @@ export class LeaseList {
       const place = this.#places.length;
       this.#places.push(place);
       this.#ids[place] = id;
-      this.#deadlinesMs[place] = this.#keeper().deadlineMs(id) ?? 0;
+      this.#deadlinesMs[place] = this.#lessor().deadlineMs(id) ?? 0;
       this.#renewIndexes[place] = renewIndex;
-      this.#details?.push({ id, remainingMs: this.#keeper().remainingMs(id) ?? 1, grantedMs: ttlMs, label });
+      this.#details?.push({ id, remainingMs: this.#lessor().remainingMs(id) ?? 1, grantedMs: ttlMs, label });
     }
     return false;
   }

@@ -13,7 +13,7 @@ import { systemClock } from '../time/system-clock.ts';
 import { systemRandom } from '../random/system-random.ts';
 import { SlicedWork } from './sliced-work.ts';
 
-/** A stream of renewals whose questions wait until the test answers them. */
+/** A stream of renewals with leader queries that wait until the test answers them. */
 class RenewalStream {
   readonly answers: number[] = [];
   readonly asked: ((ttlMs: number) => void)[] = [];
@@ -54,8 +54,11 @@ class RenewalStream {
     const service = new LeaseService({
       random: systemRandom,
       replica,
-      desk: { renew: () => new Promise((resolve) => this.asked.push(resolve)), revision: () => state.currentRevision },
-      keeper: () => {
+      renewals: {
+        renew: () => new Promise((resolve) => this.asked.push(resolve)),
+        revision: () => state.currentRevision,
+      },
+      lessor: () => {
         throw new Error('this server does not lead');
       },
       identity: { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) },
@@ -85,7 +88,7 @@ class RenewalStream {
   }
 }
 
-test('a renewal shares no answer to one that was asked before it on its stream, and later ones share one', async () => {
+test('a renewal does not share the result of an earlier query on its stream, and later ones share one', async () => {
   const stream = new RenewalStream();
   stream.renew(7n);
   stream.renew(7n);
@@ -102,7 +105,7 @@ test('a renewal shares no answer to one that was asked before it on its stream, 
   expect(stream.status?.code).toBe(0);
 });
 
-test('a stream whose requests wait is not read on, be they for many leases or for one', async () => {
+test('a stream with waiting requests is paused, for many leases or for one', async () => {
   for (const leases of [1n, 1_000_000n]) {
     const stream = new RenewalStream();
     let requests = 0n;

@@ -14,8 +14,7 @@ import {
   timeToLiveReplyList,
   withNames,
 } from '@tenure/codec';
-import type { LeaseDesk } from '../leases/lease-desk.ts';
-import type { LeaseKeeper } from '../leases/lease-keeper.ts';
+import type { Lessor } from '../leases/lessor.ts';
 import type { Random } from '../random/random.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
@@ -29,33 +28,44 @@ import { statusNamed, statusOf, statusOfCoreError, streamStatusOf } from './stat
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall, Reply } from '../transport/transport.ts';
 
+/** Handles renewals on any server, leader or follower. */
+export interface RenewalHandler {
+  /**
+   * The granted TTL in milliseconds, or 0 if the lease does not exist. A number where this server leads and its memory
+   * decides. A promise where the log or another server decides; it may wait for the next leader.
+   */
+  renew(id: bigint): number | Promise<number>;
+  /** The lowest revision that the header of a reply may name: the one at which the leader answered. */
+  revision(): number;
+}
+
 export interface LeaseServiceOptions {
   readonly random: Random;
   readonly replica: ReplicaAccess;
-  readonly desk: LeaseDesk;
-  /** On the server that leads. Throws on another. */
-  readonly keeper: () => LeaseKeeper;
+  readonly renewals: RenewalHandler;
+  /** On the leader. Throws on another server. */
+  readonly lessor: () => Lessor;
   readonly identity: Identity;
   readonly rules: CommandRules;
   readonly longReplies: LongReplies;
   readonly minLeaseTtlMs: number;
 }
 
-/** A grant that gives whole seconds has at least this, since 0 seconds would mean that the lease is gone. */
+/** The least TTL, in ms, for a reply in whole seconds, since 0 seconds would mean that the lease is gone. */
 const minSecondsTtlMs = 1_000;
-/** Keys of a lease that one step of a long list looks at. */
+/** Keys of a lease processed by one step of a long list. */
 const keysAStep = 1_000;
-/** As many leases are listed without waiting for a turn. */
+/** Up to this many leases are listed without waiting for a turn. */
 const leasesAtOnce = 1_000;
-/** What is said of a lease that is not there. */
+/** The reply for a lease that does not exist. */
 const gone = { ttlSeconds: -1, ttlMs: -1, grantedMs: 0, label: '' } as const;
 
-/** Requests of one stream that wait for the log or the leader; beyond it the stream is not read on. */
+/** Requests of one stream that wait for the log or the leader; beyond this the stream is paused. */
 const maxWaitingRenewals = 10_000;
 
 /**
- * etcd's Lease service. Renewals of live leases are answered from the leader's memory, in the turn in which they are
- * read.
+ * etcd's Lease service. Renewals of leases with in-memory deadlines are answered by the leader from memory, in the turn
+ * in which they are read.
  */
 export class LeaseService {
   readonly #options: LeaseServiceOptions;
@@ -94,9 +104,9 @@ export class LeaseService {
   }
 
   keepAlive(call: DuplexCall): void {
-    /** For each lease that is asked about: how many requests came behind the question. */
+    /** For each lease with a running query: how many requests arrived after the query. */
     const waiting = new Map<bigint, number>();
-    /** The questions and the requests behind them. */
+    /** The queries and the requests after them. */
     let unanswered = 0;
     let halfClosed = false;
     let open = true;
@@ -110,7 +120,7 @@ export class LeaseService {
     };
     /** Renews once for `count` requests. Returns whether the stream has room for more. */
     const ask = (id: bigint, count: number): boolean => {
-      const outcome = this.#options.desk.renew(id);
+      const outcome = this.#options.renewals.renew(id);
       if (typeof outcome === 'number') return answer(id, outcome, count);
       waiting.set(id, 0);
       unanswered += count;
@@ -143,8 +153,8 @@ export class LeaseService {
     call.onMessage = (message) => {
       const id = leaseIdOf(message);
       const later = waiting.get(id);
-      // What came behind a question has one of its own, all together: the lease may have been granted or revoked in
-      // between, and its holder been told so.
+      // The requests after a query share one further query: the lease may have been granted or revoked in between, with
+      // an acknowledgement to its holder.
       if (later === undefined) {
         if (!ask(id, 1)) call.pause();
         return;
@@ -156,12 +166,12 @@ export class LeaseService {
   }
 
   timeToLive(request: Buffer, caller: Caller): Reply | Promise<Reply> {
-    const { replica, keeper, identity, longReplies } = this.#options;
+    const { replica, lessor, identity, longReplies } = this.#options;
     const { id, keys: withKeys } = decodeLeaseTimeToLiveRequest(request);
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
     const lease = state.lease(id);
-    const remainingMs = keeper().remainingMs(id);
+    const remainingMs = lessor().remainingMs(id);
     if (lease === undefined || remainingMs === undefined) {
       return longReplies.list(timeToLiveReplyList(header, { id, ...gone }, []), caller);
     }
@@ -174,7 +184,7 @@ export class LeaseService {
     return longReplies.collected({ step: () => takeKeys(names, keys), message }, caller);
   }
 
-  /** See LeaseList. All who wait for a long one to begin get the same. */
+  /** See LeaseList. All callers that wait for a long one to begin get the same. */
   leases(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, longReplies } = this.#options;
     const { details } = decodeRequest(etcdserverpb.LeaseLeasesRequestSchema, request);
@@ -182,7 +192,7 @@ export class LeaseService {
     let next = this.#nextLists.get(details);
     if (next === undefined) {
       next = new ListReply(() => {
-        // Who asks from now on may know of leases that this one does not have.
+        // Later callers may know of leases that this list does not have.
         this.#nextLists.delete(details);
         return this.#listLeases(details);
       });
@@ -192,16 +202,16 @@ export class LeaseService {
   }
 
   #listLeases(withDetails: boolean): Collection<number> {
-    const { replica, keeper, identity } = this.#options;
+    const { replica, lessor, identity } = this.#options;
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
-    const list = new LeaseList(state.leases(), state.leaseCount, keeper, withDetails);
+    const list = new LeaseList(state.leases(), state.leaseCount, lessor, withDetails);
     return { step: () => list.step(), message: () => list.message(header) };
   }
 
   #renewed(id: bigint, ttlMs: number): Buffer {
-    const { desk, identity, replica } = this.#options;
-    const header = responseHeader(identity, desk.revision(), replica.state.epoch);
+    const { renewals, identity, replica } = this.#options;
+    const header = responseHeader(identity, renewals.revision(), replica.state.epoch);
     return encodeLeaseKeepAliveResponse(header, { id, ttlMs });
   }
 
@@ -212,8 +222,7 @@ export class LeaseService {
   }
 
   /**
-   * A random id that no lease has; positive, as etcd's are. A race for the same id ends in LeaseExists for one of
-   * them.
+   * A random id that no lease has; positive, as etcd's are. In a race for the same id one of the two gets LeaseExists.
    */
   #freeId(): bigint {
     for (;;) {
@@ -223,7 +232,7 @@ export class LeaseService {
   }
 }
 
-/** Throws the status that ends a stream of renewals whose client sent something else. */
+/** Throws the status that ends a stream of renewals after an invalid message. */
 function leaseIdOf(message: Buffer): bigint {
   try {
     return decodeLeaseKeepAliveRequest(message);
@@ -234,14 +243,15 @@ function leaseIdOf(message: Buffer): bigint {
 }
 
 /**
- * As etcd counts them: of 90 s there are 89 left at once, and of a lease's last second nothing. The lease lives all the
- * same; one that is gone has -1. `remainingMs` is rounded up, so that a whole number of seconds is a little less.
+ * Whole seconds as in etcd: a TTL of 90 s shows 89 at once, and the last second of a lease shows 0. Such a lease still
+ * exists; one that does not exist has -1. `remainingMs` is rounded up, so that a whole number of seconds is a little
+ * less.
  */
 function wholeSecondsLeft(remainingMs: number): number {
   return Math.floor((remainingMs - 1) / 1000);
 }
 
-/** Takes some keys, and returns whether there are no more. */
+/** Collects some keys, and returns whether there are no more. */
 function takeKeys(names: Iterator<string>, keys: string[]): boolean {
   for (let left = keysAStep; left > 0; left -= 1) {
     const next = names.next();

@@ -2,12 +2,12 @@ import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import type { WorkStep } from './sliced-work.ts';
 import { type LargeReply, type Reply, smallReplyBytes } from '../transport/transport.ts';
 
-/** Items that one step measures. */
+/** Items measured by one step. */
 const itemsAStep = 1_000;
-/** A reply that waits to be sent holds a place in an array for each item. */
+/** A queued reply holds an array slot for each item. */
 const heldBytesPerItem = 8;
 
-/** What a list is made of, collected in steps. */
+/** The items of a list, collected in steps. */
 export interface Collection<Item> {
   /** Returns whether all is collected. */
   step(): boolean;
@@ -16,11 +16,11 @@ export interface Collection<Item> {
 }
 
 /**
- * A long list on its way from its first item to what is sent. Nothing of it is in memory before its first step. It may
- * be made for several callers, each of whom sends it at a pace of its own.
+ * A long list, from collection to sending. It takes no memory before its first step. It may be built for several
+ * callers, each of which sends it at its own pace.
  */
 export class ListReply<Item> {
-  /** Always the same function, which names the work to those who share it. */
+  /** Always the same function, which identifies the work for callers that share it. */
   readonly step: WorkStep = () => this.#step();
   readonly #begin: () => Collection<Item>;
   #collection: Collection<Item> | undefined;
@@ -48,7 +48,7 @@ export class ListReply<Item> {
   }
 }
 
-/** Of a list that has been measured. */
+/** Of a measured list. */
 export function largeReply<Item>(reply: SlicedReply<Item>): LargeReply {
   return {
     heldBytes: reply.items * heldBytesPerItem,

@@ -2,7 +2,7 @@ import { type Command, StateMachine } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, responseHeaderPrefix } from '@tenure/codec';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { LeaseKeeper } from '../leases/lease-keeper.ts';
+import type { Lessor } from '../leases/lessor.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { CommandRules } from './command-rules.ts';
 import { KvService } from './kv-service.ts';
@@ -21,7 +21,7 @@ function put(key: string): Command {
   return { kind: 'put', put: { key, value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
 }
 
-/** Services over a state of many leases and keys, whose long work goes on when the test says so. */
+/** Services over a state of many leases and keys, whose long work continues when the test says so. */
 class Bench {
   readonly state = new StateMachine();
   readonly lease: LeaseService;
@@ -41,14 +41,14 @@ class Bench {
       propose: () => Promise.reject(new Error('nothing is proposed here')),
       linearize: () => undefined,
     };
-    const keeper = { deadlineMs: () => 5_000, remainingMs: () => 5_000 } as Partial<LeaseKeeper> as LeaseKeeper;
+    const lessor = { deadlineMs: () => 5_000, remainingMs: () => 5_000 } as Partial<Lessor> as Lessor;
     const identity = { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) };
     const quota = new QuotaGuard(replica, 0, 2n);
     const rules = new CommandRules({ state: () => state, quota, maxRequestBytes: 1024, maxTxnOps: 1 });
     const longReplies = new LongReplies(this.work);
-    const desk = { renew: () => 5_000, revision: () => state.currentRevision };
+    const renewals = { renew: () => 5_000, revision: () => state.currentRevision };
     const options = { random: systemRandom, replica, identity, rules, longReplies };
-    this.lease = new LeaseService({ ...options, desk, keeper: () => keeper, minLeaseTtlMs: 1 });
+    this.lease = new LeaseService({ ...options, renewals, lessor: () => lessor, minLeaseTtlMs: 1 });
     this.kv = new KvService(options);
   }
 
@@ -89,14 +89,14 @@ async function listed(reply: Promise<Reply>): Promise<number> {
   return decodeMessage(etcdserverpb.LeaseLeasesResponseSchema, framed.subarray(5)).leases.length;
 }
 
-test('a long list of leases takes nothing before its turn, and is made once for all who wait for it', async () => {
+test('a long list of leases takes no memory before its turn, and is built once for all waiting callers', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
   const calls = Array.from({ length: 60 }, (_, at) => callOn(at < 40 ? bench : begun));
   const lists = calls.map((call) => bench.list(call));
   const detailed = bench.list(callOn({}), true);
   expect(begun).not.toHaveBeenCalled();
-  // It is listed still: it came before the list begins.
+  // It is still listed: it was granted before the list began.
   bench.grant(leases + 1);
   while (bench.turn());
   for (const list of lists) expect(await listed(list)).toBe(leases + 1);
@@ -104,7 +104,7 @@ test('a long list of leases takes nothing before its turn, and is made once for 
   expect(begun).toHaveBeenCalledTimes(2);
 });
 
-test('who asks when a list has begun gets a newer one', async () => {
+test('a caller that comes after a list has begun gets a newer one', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
   const first = bench.list(callOn({}));
@@ -116,7 +116,7 @@ test('who asks when a list has begun gets a newer one', async () => {
   expect([await listed(first), await listed(second)]).toEqual([leases, leases + 1]);
 });
 
-test('a list that all have given up is not made', async () => {
+test('a list that all callers have cancelled is not built', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
   const calls = Array.from({ length: 60 }, () => callOn(bench));
@@ -128,7 +128,7 @@ test('a list that all have given up is not made', async () => {
   expect(begun).not.toHaveBeenCalled();
 });
 
-test('a long range that is given up lets go of the revision that it reads at', async () => {
+test('a cancelled long range unpins the revision that it reads at', async () => {
   const bench = new Bench();
   const request = encodeFramed(etcdserverpb.RangeRequestSchema, {
     key: Buffer.from('k'),
@@ -137,10 +137,10 @@ test('a long range that is given up lets go of the revision that it reads at', a
   const call = callOn({});
   const given = Promise.resolve(bench.kv.range(request, call)).catch((error: unknown) => error);
   bench.putAndCompact();
-  expect(bench.state.isScrubPaused).toBe(true);
+  expect(bench.state.isGarbageCollectionPaused).toBe(true);
   call.cancel();
   expect(await given).toMatchObject({ code: 1 });
-  expect([bench.work.size, bench.state.isScrubPaused]).toEqual([0, false]);
+  expect([bench.work.size, bench.state.isGarbageCollectionPaused]).toEqual([0, false]);
   const whole = Promise.resolve(bench.kv.range(request, callOn({})));
   while (bench.turn());
   const reply = decodeMessage(etcdserverpb.RangeResponseSchema, (await builtReply(await whole)).subarray(5));

@@ -5,14 +5,14 @@ import { statusOfCoreError } from './status-of.ts';
 import type { Caller, SlicedWork } from './sliced-work.ts';
 import { type Reply, smallReplyBytes } from '../transport/transport.ts';
 
-/** Keys that a request looks at before it goes on in slices, which takes up to half a millisecond. */
+/** Keys that a request scans before it continues in slices, which takes up to half a millisecond. */
 const rowsAtOnce = 2_000;
-/** Keys that one step of a slice looks at, and items that it measures. */
+/** Keys scanned by one step of a slice, and items measured by it. */
 const rowsAStep = 1_000;
 
 /**
- * Reads and measures what may have millions of keys or leases. What is short is answered at once; for the rest the
- * event loop is held for a slice at a time, however long it takes, and the reply is made piece by piece as it is sent.
+ * Reads and measures ranges and lists that may have millions of keys or leases. A short one is answered at once; for a
+ * long one the event loop is held for a slice at a time, and the reply is built piece by piece as it is sent.
  */
 export class LongReplies {
   readonly #work: SlicedWork;
@@ -21,7 +21,7 @@ export class LongReplies {
     this.#work = work;
   }
 
-  /** Reads the range, then answers with the list that `message` makes of it. Throws or rejects with GrpcStatus. */
+  /** Reads the range, then responds with the list that `message` makes of it. Throws or rejects with GrpcStatus. */
   range<Item>(
     state: StateMachine,
     request: RangeRequest,
@@ -36,14 +36,14 @@ export class LongReplies {
     return this.make(new ListReply(() => rest), caller).finally(unpin);
   }
 
-  /** Whether the transaction looks at so many keys that it has to wait for its turn. */
+  /** Whether the transaction scans so many keys that it has to wait for its turn. */
   isLong(state: StateMachine, txn: TxnRequest): boolean {
     return hasInterval(txn) && state.countRows({ kind: 'txn', txn }, rowsAtOnce) >= rowsAtOnce;
   }
 
   /**
-   * Evaluates a long transaction in one step, since what it reads is of one moment; its limits bound that step. It
-   * waits for its turn, so that many of them do not come in the same turn of the event loop.
+   * Evaluates a long transaction in one step, since it reads one state; its limits bound that step. It waits for its
+   * turn, so that many of them do not run in the same turn of the event loop.
    */
   inTurn<Result>(evaluate: () => Result, caller: Caller): Promise<Result> {
     let result: Result;
@@ -54,18 +54,18 @@ export class LongReplies {
     return this.#work.run(step, caller).then(() => result);
   }
 
-  /** Collects what it takes to make a list, the first step of it at once, and answers with it. */
+  /** Collects the items of a list, the first step at once, and responds with it. */
   collected<Item>(collection: Collection<Item>, caller: Caller): Reply | Promise<Reply> {
     if (collection.step()) return this.list(collection.message(), caller);
     return this.make(new ListReply(() => collection), caller);
   }
 
-  /** Makes the list when its turn comes, once for all who ask for the same. */
+  /** Builds the list when its turn comes, once for all callers of the same list. */
   make<Item>(reply: ListReply<Item>, caller: Caller): Promise<Reply> {
     return this.#work.run(reply.step, caller).then(() => reply.answer());
   }
 
-  /** Answers with a list that is there: what has been done already is never refused. */
+  /** Responds with a finished list: completed work is never refused. */
   list<Item>(message: ListMessage<Item>, caller: Caller): Reply | Promise<Reply> {
     const reply = new SlicedReply(message);
     if (!reply.measure(rowsAtOnce)) {

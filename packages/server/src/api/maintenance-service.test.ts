@@ -31,7 +31,7 @@ function createService() {
   return { state, service };
 }
 
-/** What it is refused with. Asked at once, so that the refusal may come before the test waits for it. */
+/** The error of a refusal. Called at once, so that the refusal may come before the test waits for it. */
 function errorOf(answer: Promise<unknown>): Promise<unknown> {
   return answer.then(
     () => undefined,
@@ -52,7 +52,7 @@ function put(key: string): Command {
   return { kind: 'put', put: { key, value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
 }
 
-/** From here on a snapshot or hash that began before holds up scrubbing, until it ends. */
+/** From here on a snapshot or hash that began before pauses garbage collection, until it ends. */
 function compactAll(state: StateMachine): void {
   apply(state, put('compacted'), { kind: 'compact', revision: state.currentRevision + 1 });
 }
@@ -60,9 +60,14 @@ function compactAll(state: StateMachine): void {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a hash', () => {
-  test('is answered with the header of the state that it is of, whatever is applied meanwhile', async () => {
+  test('has the header of its state, regardless of entries applied meanwhile', async () => {
     const { state, service } = createService();
-    state.apply({ index: 1, epoch: 1, timeMs: 0, commands: [{ kind: 'claim', epoch: 1, leader: '', rightMs: 0 }] });
+    state.apply({
+      index: 1,
+      epoch: 1,
+      timeMs: 0,
+      commands: [{ kind: 'claim', epoch: 1, leader: '', leaderLeaseMs: 0 }],
+    });
     apply(state, put('a'));
     const steps = state.snapshot();
     for (const chunk of steps) void chunk;
@@ -81,16 +86,16 @@ describe('a hash', () => {
     const client = new AbortController();
     const left = errorOf(service.hash(client));
     compactAll(state);
-    expect(state.isScrubPaused).toBe(true);
+    expect(state.isGarbageCollectionPaused).toBe(true);
     client.abort();
     expect(await left).toMatchObject({ code: 1 });
     await turn();
-    expect(state.isScrubPaused).toBe(false);
+    expect(state.isGarbageCollectionPaused).toBe(false);
   });
 });
 
 describe('a snapshot for a client', () => {
-  test('is written out no further when its client has left', async () => {
+  test('stops being written when its client has disconnected', async () => {
     const { state, service } = createService();
     for (let key = 0; key < 20_000; key += 1) apply(state, put(`key ${key}`));
     const begun = vi.spyOn(state, 'snapshot');
@@ -101,18 +106,18 @@ describe('a snapshot for a client', () => {
     client.abort();
     expect(await left).toMatchObject({ code: 1 });
     expect(steps.mock.calls.length).toBeLessThan(3);
-    expect(state.isScrubPaused).toBe(false);
+    expect(state.isGarbageCollectionPaused).toBe(false);
   });
 
-  test('that finds no place on the disk leaves the state as it was: what is compacted is freed', async () => {
+  test('that does not fit on the disk is released: compacted versions are freed', async () => {
     const { state, service } = createService();
     vi.stubEnv('TMPDIR', '/there/is/no/such/folder');
     await expect(service.snapshot(openCall(), () => Promise.resolve())).rejects.toThrow('ENOENT');
     compactAll(state);
-    expect(state.isScrubPaused).toBe(false);
+    expect(state.isGarbageCollectionPaused).toBe(false);
   });
 
-  test('is refused when many are under way, and taken when one of these has ended', async () => {
+  test('is refused when many are in progress, and accepted when one of these has ended', async () => {
     const { service } = createService();
     const reading = deferred();
     const underWay = Array.from({ length: 8 }, () => service.snapshot(openCall(), () => reading.promise));
@@ -124,7 +129,7 @@ describe('a snapshot for a client', () => {
     expect(sent.length).toBeGreaterThan(0);
   });
 
-  test('is refused to a connection that has two under way, and to no other', async () => {
+  test('is refused for a connection that has two in progress, and for no other', async () => {
     const { service } = createService();
     const reading = deferred();
     const greedy = openCall();
@@ -139,7 +144,7 @@ describe('a snapshot for a client', () => {
 
 describe('Status', () => {
   // etcdctl 3.6 divides by dbSize.
-  test('names a size also while nothing is stored', () => {
+  test('reports a size also for an empty store', () => {
     const { state, service } = createService();
     const read = () => decodeMessage(etcdserverpb.StatusResponseSchema, service.status().subarray(frameHeadroomBytes));
     expect(state.sizeBytes).toBe(0);

@@ -3,7 +3,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { snapshotHashBytes, writeSnapshotFile } from '../replica/snapshot-file.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
@@ -22,23 +22,23 @@ export interface MaintenanceServiceOptions {
   readonly identity: Identity;
   readonly rules: Pick<CommandRules, 'refusal'>;
   readonly quotaBytes: number;
-  /** The member that leads, as far as this server knows; 0n while nobody does. */
+  /** The current leader's member id, as far as this server knows; 0n without a leader. */
   readonly leaderId: () => bigint;
-  /** Where the log ends, as far as this server was told. */
+  /** The end of the log, as far as this server knows. */
   readonly logIndex: () => number;
-  /** Why nothing that needs the leader or the log is answered here now, in words. */
+  /** Why requests that need the leader or the log fail here now, as a text. */
   readonly problem: () => string | undefined;
 }
 
-/** The wire's alarm types that are kept; the rest of the numbers mean none. */
+/** The supported alarm types of the wire; all other numbers are unknown. */
 const alarmKinds: ReadonlyMap<number, AlarmKind> = new Map([
   [etcdserverpb.AlarmType.NOSPACE, 'nospace'],
   [etcdserverpb.AlarmType.CORRUPT, 'corrupt'],
 ]);
 
-/** Snapshots on their way to clients at once: each is a file as large as the state, until its client has read it. */
+/** Concurrent snapshots to clients: each is a file as large as the state, until its client has read it. */
 const maxSnapshots = 8;
-/** Of these, on one connection: one whose client does not read must leave places for others. */
+/** Of these, on one connection: a client that does not read must leave slots for others. */
 const maxSnapshotsPerConnection = 2;
 
 interface AlarmItem {
@@ -46,7 +46,7 @@ interface AlarmItem {
   readonly alarm: etcdserverpb.AlarmType;
 }
 
-/** The file of an etcd that stores nothing has some pages all the same, and clients divide by its size. */
+/** The file of an empty etcd has some pages too, and clients divide by its size. */
 const leastBytes = 1;
 
 /** etcd's Maintenance service. */
@@ -81,7 +81,7 @@ export class MaintenanceService {
     });
   }
 
-  /** etcd's words when there is no leader, and ours for what is wrong. */
+  /** etcd's text when there is no leader, and Tenure's for other faults. */
   #problems(leader: bigint): string[] {
     const problem = this.#options.problem();
     return [...(leader === 0n ? [statusNamed('NoLeader').message] : []), ...(problem === undefined ? [] : [problem])];
@@ -89,7 +89,7 @@ export class MaintenanceService {
 
   #alarmTexts(): string[] {
     return this.#options.replica.state.alarms.map(({ memberId, alarm }) => {
-      // Go leaves out what is 0.
+      // Go omits a 0.
       return `${memberId === 0n ? '' : `memberID:${memberId} `}alarm:${alarm.toUpperCase()} `;
     });
   }
@@ -109,14 +109,14 @@ export class MaintenanceService {
       header: this.#header(),
       hash: result.hash,
       compactRevision: BigInt(result.compactRevision),
-      // Below all revisions the reply names what was asked for.
+      // Below all revisions the reply names the requested revision.
       hashRevision: revision < 0n ? revision : BigInt(result.hashRevision),
     });
   }
 
   /**
-   * The state lives in memory and the log is trimmed by snapshots: there is nothing to defragment, and nothing stops
-   * for it.
+   * The state is in memory and the log is trimmed by snapshots: there is nothing to defragment, and no request is
+   * delayed.
    */
   defragment(): Buffer {
     return encodeFramed(etcdserverpb.DefragmentResponseSchema, {});
@@ -128,11 +128,11 @@ export class MaintenanceService {
     const { GET, ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
     if (action === GET) return this.#alarms(this.#list(alarm));
     const isRaise = action === ACTIVATE;
-    // etcd's server stops at such a request, and at each start from then on.
+    // etcd's server stops at such a request, and again at each later start.
     if (!isRaise && action !== DEACTIVATE) throw unknownNumber('action of an alarm', action);
     const kind = alarmKinds.get(alarm);
     if (kind === undefined) {
-      // etcd keeps it, without any use. Here servers of an earlier version would take it for another alarm.
+      // etcd stores it without any use. Here servers of an earlier version would read it as another alarm.
       if (isRaise && alarm !== etcdserverpb.AlarmType.NONE) throw unknownNumber('type of an alarm', alarm);
       return this.#alarms([]);
     }
@@ -148,12 +148,12 @@ export class MaintenanceService {
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
-    // A deactivation answers with the alarm that it disarmed.
+    // The reply to a deactivation has the alarm that it disarmed.
     const items = isRaise ? this.#list(alarm) : before;
     return this.#alarms(items.filter((each) => each.memberID === memberID));
   }
 
-  /** Streams the state as it is now, while entries go on being applied, and no further than its client wants it. */
+  /** Streams the state at this moment, while entries are applied, until its client disconnects. */
   async snapshot(
     { signal, connection }: Pick<Call, 'signal' | 'connection'>,
     send: (framed: Buffer) => Promise<void>,
@@ -180,7 +180,7 @@ export class MaintenanceService {
     const head = { format: 1, position, revision, clusterId: String(identity.clusterId), tenureVersion } as const;
     const header = headerMessage(identity, revision, state.epoch);
     const steps = state.snapshot();
-    // What the snapshot needs is kept until it is written out; where that never began, nobody else would end it.
+    // The snapshot's versions are kept until it is written; if writing never began, it must be released here.
     const file = writeSnapshotFile(head, inSlices(steps, signal, this.#options.clock));
     const spool = await SnapshotSpool.fill(file).finally(() => steps.return());
     try {
@@ -201,7 +201,7 @@ export class MaintenanceService {
     return headerMessage(identity, replica.state.currentRevision, replica.state.epoch);
   }
 
-  /** NONE stands for all. */
+  /** NONE means all. */
   #list(type: etcdserverpb.AlarmType): AlarmItem[] {
     return this.#options.replica.state.alarms
       .map(({ memberId, alarm }) => ({ memberID: memberId, alarm: typeOf(alarm) }))
@@ -225,6 +225,6 @@ async function* inSlices(steps: Iterable<Uint8Array>, signal: AbortSignal, clock
   for (const chunk of steps) {
     if (signal.aborted) throw callIsOver();
     yield chunk;
-    await breathe(clock);
+    await yieldToEventLoop(clock);
   }
 }

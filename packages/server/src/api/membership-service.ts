@@ -7,7 +7,7 @@ import type { Identity } from './identity.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
 import type { GrpcStatus } from '../transport/grpc-status.ts';
 
-/** Host and port, perhaps with a user before them and a query behind, and no path. */
+/** Host and port, optionally preceded by a user and followed by a query, without a path. */
 const webUrl = /^https?:\/\/(?:[^\s/?#@]*@)?(?:\[[^\s\][/?#@]+\]|[^\s\][/?#@:%]*):\d*(?:[?#]\S*)?$/i;
 const socketUrl = /^unixs?:\S*$/i;
 
@@ -16,14 +16,14 @@ export interface MembershipServiceOptions {
   readonly identity: Identity;
   readonly leads: () => boolean;
   readonly isUnreachable: (id: bigint) => boolean;
-  /** Hands the lead to another member; resolves when that is in the log. */
+  /** Transfers the leadership to another member; resolves when that is in the log. */
   readonly resign: (target: bigint) => Promise<void>;
 }
 
 /**
- * What changes the members, and which of them leads. Members come by themselves: a server that is started on the log
- * is one. So none can be added or updated by a call. Why such calls are answered as they are says
- * docs/decisions/022-members-come-with-the-log.md.
+ * Changes of the members and of the leader. A server that is started on the log becomes a member by itself, so calls to
+ * add, update or promote a member are refused; docs/decisions/022-members-come-with-the-log.md says why with these
+ * errors.
  */
 export class MembershipService {
   readonly #options: MembershipServiceOptions;
@@ -32,7 +32,7 @@ export class MembershipService {
     this.#options = options;
   }
 
-  /** As in etcd the leader has to be asked, and no header comes back. */
+  /** As in etcd the leader has to confirm it, and the reply has no header. */
   async moveLeader(request: Buffer): Promise<Buffer> {
     const { identity, leads, resign } = this.#options;
     const { targetID } = decodeRequest(etcdserverpb.MoveLeaderRequestSchema, request);
@@ -63,7 +63,7 @@ export class MembershipService {
     });
   }
 
-  /** etcd does not look at the URLs before it has found the member. */
+  /** etcd checks the URLs only after it has found the member. */
   async update(request: Buffer): Promise<never> {
     const { ID: id } = decodeRequest(etcdserverpb.MemberUpdateRequestSchema, request);
     throw await this.#refusalFor(id, statusNamed('NotCapable'));
@@ -85,7 +85,7 @@ export class MembershipService {
   }
 }
 
-/** Whether etcd takes this for an address where members reach each other: it asks for a scheme and host:port. */
+/** Whether etcd accepts this as a peer address: it requires a scheme and host:port. */
 function isPeerUrl(text: string): boolean {
   const url = text.trim();
   return webUrl.test(url) || socketUrl.test(url);

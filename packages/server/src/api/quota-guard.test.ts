@@ -1,7 +1,7 @@
 import { type Alarm, type Command, StateMachine } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { QuotaGuard } from './quota-guard.ts';
-import { SpaceKeeper } from '../replica/space-keeper.ts';
+import { SpaceAlarmMonitor } from '../replica/space-alarm-monitor.ts';
 import { VirtualClock } from '@tenure/test-support';
 
 const quotaBytes = 100_000;
@@ -10,17 +10,17 @@ const silent = 2n;
 
 const clock = new VirtualClock();
 
-/** A server with the real state and the real guard of the quota. */
+/** A server with the real state and the real QuotaGuard. */
 class Server {
   readonly state = new StateMachine();
   readonly guard: QuotaGuard;
-  readonly keeper: SpaceKeeper;
-  /** The log takes nothing. */
+  readonly monitor: SpaceAlarmMonitor;
+  /** The log refuses appends. */
   isAway = false;
   asked = 0;
 
   constructor(alarms: readonly Alarm[] = []) {
-    this.#apply({ kind: 'claim', epoch: 1, leader: '', rightMs: 0 });
+    this.#apply({ kind: 'claim', epoch: 1, leader: '', leaderLeaseMs: 0 });
     for (const alarm of alarms) this.#apply({ kind: 'alarm', action: 'activate', ...alarm });
     const propose = async (command: Command) => {
       this.asked += 1;
@@ -29,7 +29,7 @@ class Server {
     };
     const position = { index: 0, hash: '' };
     this.guard = new QuotaGuard({ state: this.state, position, propose, linearize: () => undefined }, quotaBytes, own);
-    this.keeper = new SpaceKeeper({
+    this.monitor = new SpaceAlarmMonitor({
       clock,
       memberId: own,
       quotaBytes,
@@ -48,12 +48,12 @@ class Server {
     return undefined;
   }
 
-  /** Takes keys away, and frees what they took. */
+  /** Deletes keys, and frees their memory. */
   free(key: string, rangeEnd = ''): void {
     this.#apply({ kind: 'deleteRange', deleteRange: { key, rangeEnd, prevKv: false } });
     this.#apply({ kind: 'put', put: { ...noPut, key: 'last' } });
     this.#apply({ kind: 'compact', revision: this.state.currentRevision });
-    while (this.state.scrub(1_000));
+    while (this.state.collectGarbage(1_000));
   }
 
   #apply(command: Command) {
@@ -75,7 +75,7 @@ async function full(): Promise<Server> {
   return server;
 }
 
-test('the alarm that the quota has raised ends when there is space, and not before', async () => {
+test('the alarm raised by the quota ends when there is space, and not before', async () => {
   const server = await full();
   await looks(5);
   expect(server.state.alarms).toHaveLength(1);
@@ -89,10 +89,10 @@ test('the alarm that the quota has raised ends when there is space, and not befo
   await looks(1);
   expect(server.state.alarms).toEqual([]);
   expect(server.put('again', 4_000)).toBeUndefined();
-  server.keeper.stop();
+  server.monitor.stop();
 });
 
-test('a log that takes nothing is asked again, one question at a time', async () => {
+test('a log that refuses appends is tried again, one append at a time', async () => {
   const server = await full();
   server.free('k', 'l');
   server.isAway = true;
@@ -103,10 +103,10 @@ test('a log that takes nothing is asked again, one question at a time', async ()
   server.isAway = false;
   await looks(1);
   expect(server.state.alarms).toEqual([]);
-  server.keeper.stop();
+  server.monitor.stop();
 });
 
-test('an alarm that stands at the start ends, and one that is raised by hand later stays', async () => {
+test('an alarm that exists at the start ends, and one that is raised by hand later stays', async () => {
   const server = new Server([{ memberId: own, alarm: 'nospace' }]);
   await looks(1);
   expect(server.state.alarms).toEqual([]);
@@ -120,10 +120,10 @@ test('an alarm that stands at the start ends, and one that is raised by hand lat
   expect(await server.put('k', 1)).toMatchObject({ code: 8 });
   await looks(10);
   expect(server.state.alarms).toEqual([byHand]);
-  server.keeper.stop();
+  server.monitor.stop();
 });
 
-test('for others it speaks only where it may, and of other alarms it keeps its hands off', async () => {
+test('disarms the alarms of other members only when allowed, and never other kinds of alarm', async () => {
   const others = [
     { memberId: silent, alarm: 'nospace' },
     { memberId: 3n, alarm: 'nospace' },
@@ -132,5 +132,5 @@ test('for others it speaks only where it may, and of other alarms it keeps its h
   const server = new Server(others);
   await looks(5);
   expect(server.state.alarms).toEqual([others[2], others[1]]);
-  server.keeper.stop();
+  server.monitor.stop();
 });

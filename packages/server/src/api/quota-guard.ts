@@ -2,7 +2,7 @@ import type { RequestOp, StateMachine, TxnRequest } from '@tenure/core';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { statusNamed } from './status-of.ts';
 
-/** Whether a transaction may put a key, on whichever branch: that is what etcd's quota goes by. */
+/** Whether a transaction may put a key, in either branch: etcd's quota checks that. */
 export function mayPut(txn: TxnRequest): boolean {
   return txn.success.some(opMayPut) || txn.failure.some(opMayPut);
 }
@@ -12,9 +12,9 @@ function opMayPut(op: RequestOp): boolean {
 }
 
 /**
- * Refuses what would grow the state beyond its quota. The first refusal raises the NOSPACE alarm through the log, and
- * from then on every server refuses growth until it is disarmed (`SpaceKeeper`, or an operator); deletes, revokes and
- * compactions go on.
+ * Refuses growth of the state beyond its quota. The first refusal raises the NOSPACE alarm through the log, and from
+ * then on every server refuses growth until it is disarmed (`SpaceAlarmMonitor`, or an operator); deletes, revokes and
+ * compactions continue.
  */
 export class QuotaGuard {
   readonly #replica: ReplicaAccess;
@@ -27,13 +27,13 @@ export class QuotaGuard {
     this.#replica = replica;
     this.#quotaBytes = quotaBytes;
     this.#memberId = memberId;
-    // What stands when this server starts was raised by an earlier run, as far as anybody can know.
+    // An alarm that exists when this server starts was presumably raised by an earlier run.
     this.#hasRaised = this.#isRaised;
   }
 
   /**
-   * Whether the alarm that stands in the name of this server was raised by its quota, and not by hand. Once it is found
-   * to have ended, the next one is somebody else's until the quota is passed again: so ask when it may have.
+   * Whether the alarm of this server was raised by its quota, and not by hand. Once it is seen to have ended, the next
+   * one is not the quota's until the quota is exceeded again: so call this when it may have ended.
    */
   hasRaised(): boolean {
     this.#hasRaised &&= this.#raising !== undefined || this.#isRaised;
@@ -45,8 +45,8 @@ export class QuotaGuard {
   }
 
   /**
-   * Undefined if a request of that size fits. Else, and while the alarm is raised for any size, a promise that
-   * rejects with NoSpace: the first one not before the alarm can be seen.
+   * Undefined if a request of that size fits. Otherwise, and for any size while the alarm is raised, a promise that
+   * rejects with NoSpace: the first one not before the alarm is visible.
    */
   admit(requestBytes: number): Promise<never> | undefined {
     const state: StateMachine = this.#replica.state;
@@ -56,7 +56,7 @@ export class QuotaGuard {
     return this.#raising.then(() => this.#refuse());
   }
 
-  /** A refusal without an alarm is better than none: whether the alarm could be raised makes no difference here. */
+  /** A refusal without an alarm is better than none: a failure to raise the alarm is ignored here. */
   async #raise(): Promise<void> {
     this.#hasRaised = true;
     await this.#replica

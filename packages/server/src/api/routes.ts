@@ -30,13 +30,13 @@ export interface Services {
 
 const timeToLive = '/etcdserverpb.Lease/LeaseTimeToLive';
 const leases = '/etcdserverpb.Lease/LeaseLeases';
-/** What other servers ask the leader for. */
+/** The requests that other servers send to the leader. */
 export const leaderOnlyPaths: ReadonlySet<string> = new Set([timeToLive, leases]);
 
-/** Answers a call that only the leader can: locally on the leader, by asking it elsewhere. */
+/** Answers a call that only the leader can: locally on the leader, by forwarding elsewhere. */
 export type LeaderOnly = (path: string, request: Buffer, local: () => Reply | Promise<Reply>) => Reply | Promise<Reply>;
 
-/** Every path of etcd's API: what is built goes to its service, the rest says that it is not there yet. */
+/** Every path of etcd's API: implemented methods go to their service, the others are refused as unimplemented. */
 export function createRoutes(
   services: Services,
   leaderOnly: LeaderOnly = (_path, _request, local) => local(),
@@ -78,7 +78,7 @@ export function createRoutes(
 type Route = readonly [path: string, handler: MethodHandler];
 
 /**
- * Gives errors of the core, the log and the codecs their gRPC form; what remains is a defect, which the transport
+ * Converts errors of the core, the log and the codecs to gRPC statuses; any other error is a bug, which the transport
  * reports.
  */
 function unary(path: string, handle: UnaryHandler): Route {
@@ -101,7 +101,7 @@ function unary(path: string, handle: UnaryHandler): Route {
   return [path, { kind: 'unary', handle: wrapped }];
 }
 
-/** Does not look at what the request says; bytes that are none are refused all the same. */
+/** Ignores the contents of the request; invalid bytes are refused all the same. */
 function unread(path: string, handle: (call: Call) => Reply | Promise<Reply>): Route {
   const schema = schemaOf(path);
   return unary(path, (request, call) => {

@@ -30,7 +30,7 @@ function caller(): AbortController {
   return new AbortController();
 }
 
-/** What it is refused with. Asked at once, so that the refusal may come before the test waits for it. */
+/** The error of a refusal. Called at once, so that the refusal may come before the test waits for it. */
 function errorOf(answer: Promise<unknown>): Promise<unknown> {
   return answer.then(
     () => undefined,
@@ -38,7 +38,7 @@ function errorOf(answer: Promise<unknown>): Promise<unknown> {
   );
 }
 
-test('callers at one state share one hash, also those who come while it is made', async () => {
+test('callers at one state share one hash, also those that arrive while it is computed', async () => {
   const state = large();
   const expected = hashOf(state);
   const begun = vi.spyOn(state, 'snapshot');
@@ -52,7 +52,7 @@ test('callers at one state share one hash, also those who come while it is made'
   expect(begun).toHaveBeenCalledTimes(1);
 });
 
-test('callers that come at later states wait for one more hash, which is of the state when it begins', async () => {
+test('callers at later states wait for one more hash, of the state when it begins', async () => {
   const state = large();
   const first = { hash: hashOf(state), revision: state.currentRevision, epoch: 0 };
   const begun = vi.spyOn(state, 'snapshot');
@@ -73,7 +73,7 @@ test('callers that come at later states wait for one more hash, which is of the 
   expect(second.hash).not.toBe(first.hash);
 });
 
-test('a hash that all its callers have left is given up, and its memory may go; the next begins', async () => {
+test('a hash that all its callers have cancelled stops and releases its memory; the next begins', async () => {
   const state = large();
   const begun = vi.spyOn(state, 'snapshot');
   const shared = new SharedHash(state, systemClock);
@@ -85,17 +85,17 @@ test('a hash that all its callers have left is given up, and its memory may go; 
   callers[0]!.abort();
   await turn();
   expect(begun).toHaveBeenCalledTimes(1);
-  expect(state.isScrubPaused).toBe(true);
+  expect(state.isGarbageCollectionPaused).toBe(true);
   callers[1]!.abort();
   for (const error of await Promise.all(refused)) expect(error).toMatchObject({ code: 1 });
   await turn();
   expect(begun).toHaveBeenCalledTimes(2);
-  expect(state.isScrubPaused).toBe(false);
+  expect(state.isGarbageCollectionPaused).toBe(false);
   expect(begun.mock.results[0]!.value.next()).toEqual({ done: true, value: undefined });
   expect((await stays).hash).toBe(hashOf(state));
 });
 
-test('who joins a hash in the turn in which all others left it gets a whole one', async () => {
+test('a caller that joins a hash in the turn in which all others left it gets a complete one', async () => {
   const state = large();
   const expected = hashOf(state);
   const shared = new SharedHash(state, systemClock);
@@ -111,7 +111,7 @@ test('who joins a hash in the turn in which all others left it gets a whole one'
   }
 });
 
-test('no hash begins for those who left before it could, and none for a call that is over', async () => {
+test('no hash begins for callers that left before it could, and none for an ended call', async () => {
   const state = large();
   const begun = vi.spyOn(state, 'snapshot');
   const shared = new SharedHash(state, systemClock);

@@ -1,17 +1,17 @@
 import type { StateMachine } from '@tenure/core';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { statusNamed } from './status-of.ts';
 import { callIsOver } from '../transport/grpc-status.ts';
 
-/** A hash of the whole state, and of which moment it is. */
+/** A hash of the whole state, and the applied index and revision that it is of. */
 export interface StateHash {
   readonly hash: number;
   readonly revision: number;
   readonly epoch: number;
 }
 
-/** Callers that wait at once; one on top of them is refused. */
+/** Callers that wait at once; one more is refused. */
 export const maxHashCallers = 1_024;
 
 interface Caller {
@@ -19,23 +19,23 @@ interface Caller {
   readonly reject: (error: unknown) => void;
 }
 
-/** The hash that is being made. */
+/** The hash in progress. */
 interface Round {
   readonly appliedIndex: number;
   readonly callers: Set<Caller>;
 }
 
 /**
- * Hashes the whole state, which takes as long as a snapshot, in slices. Those who ask at the same applied index share
- * one hash. Those who ask while one of an older index is made wait for the next, which is of a state no older than any
- * of their calls: so one is made at a time and one is due, however many ask. It is given up when all have left that it
- * is made for.
+ * Hashes the whole state, which takes as long as a snapshot, in slices. Callers at the same applied index share one
+ * hash. Callers that arrive while one of an older index is computed wait for the next, which is of a state no older
+ * than any of their calls: so at most one is in progress and one is pending, for any number of callers. It is stopped
+ * when all its callers have left.
  */
 export class SharedHash {
   readonly #state: StateMachine;
   readonly #clock: Clock;
   #round: Round | undefined;
-  /** For whom the next is made. */
+  /** The callers of the next one. */
   #waiting = new Set<Caller>();
 
   constructor(state: StateMachine, clock: Clock) {
@@ -70,8 +70,9 @@ export class SharedHash {
       const steps = this.#state.snapshot();
       this.#round = { appliedIndex: steps.appliedIndex, callers };
       try {
-        while (callers.size > 0 && steps.next().done !== true) await breathe(this.#clock);
-        // From the last look at the callers to the end of the round nobody can join who would get half a hash.
+        while (callers.size > 0 && steps.next().done !== true) await yieldToEventLoop(this.#clock);
+        // From the last check of the callers to the end of the round no caller can join, since it would get half a
+        // hash.
         for (const { resolve } of callers) resolve({ hash: steps.check, revision, epoch });
       } catch (error) {
         for (const { reject } of callers) reject(error);

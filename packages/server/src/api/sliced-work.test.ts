@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Caller, SlicedWork } from './sliced-work.ts';
 
-/** A call on a connection, which its client may give up. */
+/** A call on a connection, which its client may cancel. */
 function callOn(connection: object): Caller & { cancel: () => void } {
   const abort = new AbortController();
   return { connection, signal: abort.signal, cancel: () => abort.abort() };
@@ -10,7 +10,7 @@ function callOn(connection: object): Caller & { cancel: () => void } {
 /** Work in virtual time, where each step of a job takes `stepMs`. */
 function start(): {
   work: SlicedWork;
-  /** Of a connection of its own, unless a caller is given. */
+  /** On its own connection, unless a caller is given. */
   job: (name: string, steps: number, caller?: Caller) => Promise<void>;
   turn: () => boolean;
   done: string[];
@@ -57,7 +57,7 @@ describe('work in slices', () => {
     expect(work.size).toBe(0);
   });
 
-  test('begins a few at once, the others in the order in which they came', async () => {
+  test('begins a few at once, the others in order of arrival', async () => {
     const { job, turn, done } = start();
     const connection = {};
     const jobs = Array.from({ length: 12 }, (_, at) => job(`${at}`, 4 * (12 - at), callOn(connection)));
@@ -68,7 +68,7 @@ describe('work in slices', () => {
     expect(begun.indexOf('3')).toBeLessThan(begun.indexOf('11'));
   });
 
-  test('refuses what comes when too much waits of a connection or of all, and takes more afterwards', async () => {
+  test('refuses jobs when too many wait on a connection or in total, and accepts more afterwards', async () => {
     const { work, job, turn } = start();
     const connections = Array.from({ length: 17 }, () => ({}));
     const jobs: Promise<void>[] = [];
@@ -79,11 +79,11 @@ describe('work in slices', () => {
     for (const connection of connections.slice(2, 16)) {
       for (let at = 0; at < 64; at += 1) jobs.push(job('', 1, callOn(connection)));
     }
-    // 1,024 jobs wait. Who waits for nothing is let in still, for one.
+    // 1,024 jobs wait. A connection without a waiting job may still add one.
     const late = connections[16]!;
     jobs.push(job('', 1, callOn(late)));
     await expect(job('more', 1, callOn(late))).rejects.toMatchObject({ code: 'overloaded' });
-    // What is owed is not refused.
+    // A job that is owed is not refused.
     jobs.push(work.run(() => true, callOn(late), true));
     while (work.size < 4 + 4_096) jobs.push(job('', 1));
     await expect(job('more', 1)).rejects.toMatchObject({ code: 'overloaded' });
@@ -95,7 +95,7 @@ describe('work in slices', () => {
     expect(work.size).toBe(0);
   });
 
-  test('rejects with what a job throws, and goes on with the others', async () => {
+  test('rejects with the error of a job, and continues with the others', async () => {
     const { work, job, turn, done } = start();
     const broken = work.run(() => {
       throw new Error('broken');
@@ -108,7 +108,7 @@ describe('work in slices', () => {
     expect(done).toEqual(['other']);
   });
 
-  test('lets connections begin in turn, however many jobs one of them has', async () => {
+  test('starts jobs round-robin between connections, for any number of jobs of one of them', async () => {
     const { job, turn, done } = start();
     const [greedy, modest] = [{}, {}];
     const jobs = Array.from({ length: 60 }, (_, at) => job(`greedy ${at}`, 40, callOn(greedy)));
@@ -119,7 +119,7 @@ describe('work in slices', () => {
     expect(done.slice(0, 4)).toEqual(['greedy 0', 'greedy 1', 'modest', 'modest too']);
   });
 
-  test('drops the jobs of calls that are over, before they begin and between their steps', async () => {
+  test('drops the jobs of ended calls, before they begin and between their steps', async () => {
     const { work, job, turn, done, turns } = start();
     const connection = {};
     const calls = Array.from({ length: 66 }, () => callOn(connection));
@@ -130,14 +130,14 @@ describe('work in slices', () => {
     const outcomes = await ends;
     expect(outcomes.every((each) => each.status === 'rejected' && each.reason.code === 1)).toBe(true);
     await expect(job('late', 1, calls[0]!)).rejects.toMatchObject({ code: 1 });
-    // Its places are free again, and the turn that was ordered for it harms nobody.
+    // Its slots are free again, and the turn scheduled for it has no effect.
     const others = Array.from({ length: 66 }, (_, at) => job(`${at}`, 1, callOn(connection)));
     while (turn());
     await Promise.all(others);
     expect([done.length, turns[0]]).toEqual([66, ['0', '0', '0', '0']]);
   });
 
-  test('does work once for all who share it, also when the first of them has gone', async () => {
+  test('does work once for all callers that share it, also when the first of them has left', async () => {
     const { work, turn } = start();
     let steps = 0;
     const step = (): boolean => (steps += 1) === 10;

@@ -4,22 +4,22 @@ import { FairQueue } from '../transport/fair-queue.ts';
 import { callIsOver } from '../transport/grpc-status.ts';
 import type { Call } from '../transport/transport.ts';
 
-/** A piece of work that may take long: each call does a short step of it, and returns whether all is done. */
+/** Work that may take long: each call does a short step of it, and returns whether all is done. */
 export type WorkStep = () => boolean;
 
-/** Whom work is done for: connections take turns, and work for a call that is over is dropped. */
+/** The caller of the work: connections take turns, and work for an ended call is dropped. */
 export type Caller = Pick<Call, 'connection' | 'signal'>;
 
-/** The event loop is held for about so long in a turn, however much work there is. */
+/** The event loop is held for about this long in a turn, for any amount of work. */
 const sliceMs = 4;
-/** Jobs that take turns: what each holds in memory is there so many times at once. */
+/** Jobs that run concurrently: the memory of a job is used this many times at once. */
 const maxRunning = 4;
 /** Of these, jobs of one connection, so that another one need not wait for them to end. */
 const maxRunningOfConnection = 2;
-/** Jobs that wait for those; what comes on top is refused. */
+/** Waiting jobs; further ones are refused. */
 const maxWaitingOfConnection = 64;
 const maxWaiting = 1_024;
-/** Beyond `maxWaiting` a connection that waits for nothing may still wait for one job, up to so many jobs in all. */
+/** Beyond `maxWaiting` a connection without a waiting job may still add one, up to this many jobs in all. */
 const maxWaitingAndFirst = 4_096;
 
 interface Job {
@@ -32,14 +32,13 @@ interface Job {
 
 /**
  * Does long work in slices, one in each turn of the event loop, so that no other request waits for more than a slice.
- * Those that have begun take turns. The others begin in the order in which they came on their connection, and the
- * connections in turn.
+ * Running jobs take turns. The others begin in order of arrival on their connection, round-robin between connections.
  */
 export class SlicedWork {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'soon'>;
   readonly #running: Job[] = [];
   readonly #waiting = new FairQueue<object, Job>();
-  /** The jobs that are not done, by their step: those who give the same one share the work. */
+  /** The unfinished jobs, by their step: callers with the same step share the work. */
   readonly #jobs = new Map<WorkStep, Set<Job>>();
   #isScheduled = false;
 
@@ -47,15 +46,15 @@ export class SlicedWork {
     this.#clock = clock;
   }
 
-  /** Jobs that are not done. */
+  /** The number of unfinished jobs. */
   get size(): number {
     return this.#running.length + this.#waiting.size;
   }
 
   /**
-   * Resolves when `step` has returned true, for all at once who have given the same `step`. Rejects with what it
-   * throws, as cancelled when the call is over, or as overloaded without having called it. Work that `isOwed` is not
-   * refused: what waits of it is limited by the calls that a connection may have open.
+   * Resolves when `step` has returned true, for all concurrent callers with the same `step`. Rejects with its error, as
+   * cancelled when the call is over, or as overloaded without having called it. Work that `isOwed` is not refused: its
+   * amount is limited by the calls that a connection may have open.
    */
   run(step: WorkStep, caller: Caller, isOwed = false): Promise<void> {
     if (!isOwed && this.#isFullFor(caller.connection)) {
@@ -102,7 +101,7 @@ export class SlicedWork {
   };
 
   #slice(): void {
-    // All that ran may have been dropped since.
+    // All running jobs may have been dropped since.
     const job = this.#running.shift();
     if (job === undefined) return;
     this.#running.push(job);

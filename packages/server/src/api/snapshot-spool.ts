@@ -2,13 +2,13 @@ import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A piece as it is read back; also the size of one message of a snapshot's stream, as in etcd. */
+/** The size of a piece that is read back, and of one message of a snapshot's stream, as in etcd. */
 const pieceBytes = 32 * 1024;
 
 /**
- * A snapshot on its way to a client lies in a file first. So its size is known before the first byte leaves, and a
- * client that reads slowly, or not at all, holds up a file and not the state: what is compacted while the state is
- * being written out is freed only then.
+ * A snapshot for a client is first written to a file. So its size is known before the first byte is sent, and a client
+ * that reads slowly, or not at all, holds a file and not the state: versions compacted while the state is being written
+ * are freed only after that.
  */
 export class SnapshotSpool {
   readonly #file: FileHandle;
@@ -39,7 +39,7 @@ export class SnapshotSpool {
     }
   }
 
-  /** What was written, in pieces. A piece is valid until the next is asked for. */
+  /** The written bytes, in pieces. A piece is valid until the next is requested. */
   async *pieces(): AsyncGenerator<Buffer> {
     const piece = Buffer.allocUnsafe(pieceBytes);
     for (let at = 0; at < this.sizeBytes;) {

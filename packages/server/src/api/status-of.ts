@@ -14,24 +14,24 @@ const proposalErrors = {
   stopped: 'Stopped',
 } as const satisfies Record<ProposalErrorCode, ErrorName>;
 
-/** An error of the catalogue as gRPC carries it: etcd's text and code. */
+/** An error of the catalogue as a gRPC status: etcd's text and code. */
 export function statusNamed(name: ErrorName): GrpcStatus {
   const { code, text } = errorCatalogue[name];
   return new GrpcStatus(code, text);
 }
 
-/** What the core refused, as gRPC carries it. */
+/** A refusal of the core as a gRPC status. */
 export function statusOfCoreError(error: CoreError): GrpcStatus {
   return statusNamed(error.code);
 }
 
-/** No outcome in time, and why, where that is known. */
+/** No outcome in time, with the reason where that is known. */
 export function timedOut(reason: ClientReason | undefined): GrpcStatus {
   const { code, message } = statusNamed('Timeout');
   return new GrpcStatus(code, message, reason);
 }
 
-/** The same promise, for who answers with what it rejects with. */
+/** The same promise with its rejection converted to a GrpcStatus. */
 export async function answered(read: Promise<void> | undefined): Promise<void> {
   try {
     await read;
@@ -40,7 +40,7 @@ export async function answered(read: Promise<void> | undefined): Promise<void> {
   }
 }
 
-/** Whatever went wrong on the way to an answer, as gRPC carries it; undefined for what is a defect of ours. */
+/** Any expected failure of a request as a gRPC status; undefined for a bug. */
 export function statusOf(error: unknown): GrpcStatus | undefined {
   if (error instanceof GrpcStatus) return error;
   if (error instanceof ProposalError) {
@@ -48,14 +48,14 @@ export function statusOf(error: unknown): GrpcStatus | undefined {
     return error.reason === undefined ? status : timedOut(error.reason);
   }
   if (error instanceof DecodeError) {
-    // Only transactions nest, and each level is an operation: etcd counts them where we stop reading.
+    // Only transactions nest, and each level is an operation: etcd counts them where this decoder stops.
     if (error.code === 'TooDeep') return statusNamed('TooManyOps');
     return new GrpcStatus(GrpcCode.internal, `grpc: error unmarshalling request: ${error.message}`);
   }
   return undefined;
 }
 
-/** The same for a call that streams, which Go's server ends in other words when it cannot read what comes. */
+/** The same for a streaming call, for which Go's server has another text when it cannot read a message. */
 export function streamStatusOf(error: unknown): GrpcStatus | undefined {
   if (!(error instanceof DecodeError)) return statusOf(error);
   return unreadableMessage(error.message);

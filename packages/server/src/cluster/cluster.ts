@@ -4,17 +4,18 @@ import type { Identity } from '../api/identity.ts';
 import type { MembershipServiceOptions } from '../api/membership-service.ts';
 import type { LeaderOnly } from '../api/routes.ts';
 import type { MethodHandler } from '../transport/transport.ts';
-import { LeaderMonitor } from '../election/leader-monitor.ts';
-import type { Leadership } from '../election/leadership.ts';
+import { LeaderMonitor } from '../leadership/leader-monitor.ts';
+import type { Leadership } from '../leadership/leadership.ts';
+import type { LeadershipDriver } from '../leadership/leadership-driver.ts';
 import type { Random } from '../random/random.ts';
 import type { Clock } from '../time/clock.ts';
-import { ClusterReach } from './cluster-reach.ts';
-import { ForwardingDesk } from './forwarding-desk.ts';
-import { GrpcLeaderStream } from './grpc-leader-stream.ts';
-import { LeaderCalls } from './leader-calls.ts';
-import { LeaderFinder } from './leader-finder.ts';
-import type { OpenLeaderStream } from './leader-stream.ts';
-import { peerLinkPath, PeerService, type PeerServiceOptions } from './peer-service.ts';
+import { Reachability } from './reachability.ts';
+import { RenewalForwarder } from './follower/renewal-forwarder.ts';
+import { GrpcLeaderStream } from './follower/grpc-leader-stream.ts';
+import { LeaderOnlyCalls } from './follower/leader-only-calls.ts';
+import { LeaderFinder } from './follower/leader-finder.ts';
+import type { OpenLeaderStream } from './follower/leader-stream.ts';
+import { peerLinkPath, PeerService, type PeerServiceOptions } from './leader/peer-service.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
 import type { Replica } from '../replica/replica.ts';
 
@@ -22,23 +23,24 @@ export interface ClusterOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly replica: Replica;
-  readonly leadership: Leadership;
+  readonly leadership: Pick<Leadership, 'leads' | 'hasLeader'>;
+  readonly driver: Pick<LeadershipDriver, 'renew' | 'resign'>;
   readonly identity: Identity;
-  /** Names this run of this server, below 2^32. */
+  /** Identifies this run of this server, below 2^32. */
   readonly run: number;
-  /** Names it as its claims do. */
+  /** Identifies it in its claims. */
   readonly leaderId: string;
   readonly electionTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** Why what keeps the log cannot be asked. */
+  /** Why the engine cannot be asked. */
   readonly engineProblem: () => ClientReason | undefined;
   /** See LogEngine.lookNow. */
   readonly lookNow: (acknowledged?: Acknowledged) => void;
   readonly check: PeerServiceOptions['check'];
   readonly answer: PeerServiceOptions['answer'];
-  /** How a stream to the leader is opened: over gRPC if it is left out. */
-  readonly open?: OpenLeaderStream;
-  /** There has been no leader for so long that clients should look elsewhere. */
+  /** Opens a stream to the leader; over gRPC by default. */
+  readonly open?: OpenLeaderStream | undefined;
+  /** There has been no leader for so long that clients should try another server. */
   readonly onLost: () => void;
   readonly warn: (message: string) => void;
   readonly onFailed: (error: Error) => void;
@@ -47,19 +49,19 @@ export interface ClusterOptions {
 const overGrpc: OpenLeaderStream = (address, listener) => new GrpcLeaderStream(address, listener);
 
 /**
- * What a server has beside its own parts where others share its log: the stream from each follower to the leader, what
- * goes over it, and what is known of the others. A server alone has none of it.
+ * The parts of a server that exist only on a shared log: the stream from each follower to the leader, the requests on
+ * it, and the knowledge about the other members. A server alone has none of them.
  */
 export class Cluster {
-  readonly desk: ForwardingDesk;
-  readonly reach: ClusterReach;
-  /** Where other servers link themselves. */
+  readonly forwarder: RenewalForwarder;
+  readonly reach: Reachability;
+  /** The service to which followers connect. */
   readonly linkPath = peerLinkPath;
-  /** Beside those of etcd's API that every server answers. */
+  /** The services beside those of etcd's API that every server has. */
   readonly routes: ReadonlyMap<string, MethodHandler>;
   /** Calls that only the leader's clock can answer. */
   readonly leaderOnly: LeaderOnly;
-  /** Whether this server leads, and how it hands the lead on. */
+  /** Whether this server leads, and how it transfers leadership. */
   readonly lead: Pick<MembershipServiceOptions, 'leads' | 'resign'>;
   readonly #options: ClusterOptions;
   readonly #finder: LeaderFinder;
@@ -68,11 +70,11 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     const { clock, random, open = overGrpc } = options;
-    const { replica, leadership, identity, leaderId, run, lookNow, warn, onFailed, onLost } = options;
+    const { replica, driver, identity, leaderId, run, lookNow, warn, onFailed, onLost } = options;
     const { memberId } = identity;
     this.#options = options;
-    this.desk = new ForwardingDesk({
-      renewHere: (id) => leadership.renew(id),
+    this.forwarder = new RenewalForwarder({
+      renewHere: (id) => driver.renew(id),
       revision: () => replica.state.currentRevision,
     });
     this.#peers = new PeerService({
@@ -81,7 +83,7 @@ export class Cluster {
       replica,
       memberId: () => memberId,
       leaderId,
-      renew: (id) => leadership.renew(id),
+      renew: (id) => driver.renew(id),
       check: options.check,
       answer: options.answer,
     });
@@ -93,9 +95,9 @@ export class Cluster {
       memberId,
       run,
       leaderId,
-      onRenewed: (id, ttlMs, revision) => this.desk.renewed(id, ttlMs, revision),
-      onRenewalRefused: (id) => this.desk.refused(id),
-      onLinked: (connection) => this.desk.linked(connection),
+      onRenewed: (id, ttlMs, revision) => this.forwarder.renewed(id, ttlMs, revision),
+      onRenewalRefused: (id) => this.forwarder.refused(id),
+      onLinked: (connection) => this.forwarder.linked(connection),
       lookNow,
       warn,
       onNameTaken: (message) => onFailed(new Error(message)),
@@ -106,11 +108,11 @@ export class Cluster {
       electionTimeoutMs: options.electionTimeoutMs,
       hasLeader: () => this.reach.hasLeader,
       onLost: () => {
-        this.desk.lost();
+        this.forwarder.lost();
         onLost();
       },
     });
-    const calls = new LeaderCalls({
+    const calls = new LeaderOnlyCalls({
       replica,
       connection: () => this.#finder.connection,
       problem: () => this.reach.problem,
@@ -120,21 +122,21 @@ export class Cluster {
     this.leaderOnly = (path, request, local) => calls.answer(path, request, local);
     const link: MethodHandler = { kind: 'bidi', handle: (call) => this.#peers.handle(call) };
     this.routes = new Map([[peerLinkPath, link]]);
-    this.lead = { leads: () => replica.leading, resign: (target) => leadership.resign(target) };
+    this.lead = { leads: () => replica.leading, resign: (target) => driver.resign(target) };
   }
 
-  /** Up to where all linked servers have applied the log; Infinity while there are none. */
+  /** The index up to which all linked followers have applied the log; Infinity without followers. */
   get slowestFollower(): number {
     return Math.min(...this.#peers.peers.map(({ appliedIndex }) => appliedIndex));
   }
 
-  /** Of the linked servers, the one that has applied most of the log: it can lead at once. */
+  /** The linked follower that has applied most of the log: it can lead at once. */
   get bestSuccessor(): bigint | undefined {
     const [next] = [...this.#peers.peers].sort((a, b) => b.appliedIndex - a.appliedIndex);
     return next?.memberId;
   }
 
-  /** Looks for the leader, as the log names it. */
+  /** Looks for the leader that the log names. */
   look(): void {
     this.#finder.look();
   }
@@ -149,10 +151,10 @@ export class Cluster {
     this.look();
   }
 
-  /** No renewal is taken from here on, and no other server is served. */
+  /** From here on no renewal is accepted, and no follower is served. */
   stopServing(): void {
     this.#monitor.stop();
-    this.desk.stop();
+    this.forwarder.stop();
     this.#peers.stop();
   }
 
@@ -161,9 +163,9 @@ export class Cluster {
     this.#finder.stop();
   }
 
-  #createReach(): ClusterReach {
+  #createReach(): Reachability {
     const { identity, leadership, engineProblem } = this.#options;
-    return new ClusterReach({
+    return new Reachability({
       memberId: identity.memberId,
       leading: () => (leadership.leads ? this.#peers.view : undefined),
       hearsLeader: () => leadership.hasLeader,

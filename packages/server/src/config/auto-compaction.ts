@@ -3,21 +3,21 @@ import { parseGoDurationMs } from '@tenure/protocol';
 
 export type AutoCompactionMode = 'periodic' | 'revision';
 
-/** What history is kept when the server compacts by itself. */
+/** The history that is kept when the server compacts by itself. */
 export type AutoCompaction =
   /** The revisions of the last `retentionMs`. */
   | { readonly mode: 'periodic'; readonly retentionMs: number }
   /** The last `retention` revisions. */
   | { readonly mode: 'revision'; readonly retention: number }
-  /** The default: the revisions of the last `retentionMs`, and fewer where they would take too much of the quota. */
+  /** The default: the revisions of the last `retentionMs`, or fewer if they would take too much of the quota. */
   | { readonly mode: 'bounded'; readonly retentionMs: number };
 
-/** A watch that was away for less goes on where it was. */
+/** A watch that was disconnected for less than this resumes. */
 const defaultRetentionMs = 3_600_000;
 
 /**
  * The retention in etcd's notation: whole hours or a duration for `periodic`, a count for `revision`, 0 for never.
- * Where none is given history is bounded, unless the mode asks for a count: then all is kept, as etcd does. Throws
+ * Without one the history is bounded, unless the mode is `revision`: then everything is kept, as in etcd. Throws
  * ConfigError with the reason.
  */
 export function parseAutoCompaction(mode: AutoCompactionMode, retention: string): AutoCompaction | undefined {
@@ -35,7 +35,7 @@ export function parseAutoCompaction(mode: AutoCompactionMode, retention: string)
     throw new ConfigError('must be hours, such as 1, or a duration, such as 30m');
   }
   if (retentionMs === 0) return undefined;
-  // Compaction runs ten times within the retention; a shorter one would do nothing else.
+  // Compaction runs ten times within the retention; a shorter interval would leave time for nothing else.
   if (retentionMs < 1000) throw new ConfigError('must be at least 1s (0 turns automatic compaction off)');
   return { mode, retentionMs };
 }

@@ -1,6 +1,6 @@
 /**
- * A setting that cannot be used. The message goes on after the setting's name and value: 'must be ...', '... is
- * not there yet'.
+ * An invalid setting. The message continues after the setting's name and value: 'must be ...', '... is not implemented
+ * yet'.
  */
 export class ConfigError extends Error {
   constructor(message: string) {

@@ -19,7 +19,7 @@ export interface Flags {
 
 const names = new Map((Object.keys(settings) as SettingName[]).map((name) => [flagOf(name), name]));
 
-/** etcd's flags that people will try, and why they are not here. */
+/** Flags of etcd that users will try, and why Tenure does not have them. */
 const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = [
   {
     flags: /^--(cert-file|key-file|client-cert-auth|trusted-ca-file|auto-tls|peer-.*)$/,
@@ -37,7 +37,7 @@ const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = 
 ];
 
 /**
- * Reads `--flag value`, `--flag=value` and, as etcd does, the same with one dash. The last of several wins.
+ * Reads `--flag value`, `--flag=value` and, as etcd does, the same with one dash. The last of several takes precedence.
  * Throws ConfigError.
  */
 export function readFlags(argv: readonly string[]): Flags {

@@ -4,7 +4,7 @@ import { type Setting, type SettingName, settings } from './settings.ts';
 const indent = ' '.repeat(6);
 const lineColumns = 100;
 
-/** The whole of `tenure serve --help`, made from the table of settings. */
+/** The text of `tenure serve --help`, generated from the table of settings. */
 export function helpText(): string {
   const entries = Object.entries(settings) as [SettingName, Setting<unknown>][];
   const groups = [...new Set(entries.map(([, setting]) => setting.group))];

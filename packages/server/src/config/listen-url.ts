@@ -9,7 +9,7 @@ export interface ListenUrl {
   readonly port: number;
 }
 
-/** More addresses than this is a mistake in a script, not a wish. */
+/** More addresses than this are an error in a script. */
 const maxListenUrls = 16;
 export const maxAdvertiseUrls = 32;
 
@@ -29,8 +29,8 @@ function parseListenUrl(text: string): ListenUrl {
 }
 
 /**
- * Comma-separated URLs under which clients reach the server; host names are welcome here, and https, which a proxy in
- * front of it may speak. Throws ConfigError with the reason.
+ * Comma-separated URLs at which clients reach the server; host names are allowed, and so is https, for a proxy in
+ * front. Throws ConfigError with the reason.
  */
 export function parseAdvertiseUrls(text: string): readonly string[] {
   if (text === '') return [];
@@ -56,10 +56,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-// WHATWG's URL would quietly drop ':80' and rewrite odd hosts, so the few shapes that are allowed are matched here.
+// WHATWG's URL would silently drop ':80' and rewrite odd hosts, so the few allowed forms are matched here.
 const webUrl = /^(https?):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})\/?$/;
 
-/** What is listened on without a proxy. Throws ConfigError with the reason. */
+/** The address to listen on, without a proxy. Throws ConfigError with the reason. */
 function parseHttpUrl(text: string): ListenUrl {
   const { scheme, host, port } = parseUrl(text);
   if (scheme === 'http') return { host, port };

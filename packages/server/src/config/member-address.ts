@@ -1,9 +1,9 @@
 import { ConfigError } from './config-error.ts';
 import { maxAdvertiseUrls, parseUrl, type ListenUrl } from './listen-url.ts';
 
-/** What a member may be called: every server keeps it, and shows it to clients. */
+/** The maximum length of a member's name, which every server stores and shows to clients. */
 export const maxMemberNameChars = 256;
-/** A host name has at most 253. */
+/** The maximum length of a host name is 253. */
 const maxUrlChars = 300;
 
 /** Whether a member may register these as its addresses. */
@@ -11,7 +11,7 @@ export function areMemberUrls(urls: readonly string[]): boolean {
   return urls.length <= maxAdvertiseUrls && urls.every((url) => parseMemberUrl(url) !== undefined);
 }
 
-/** The address that a member has registered; undefined for what is none. */
+/** The address that a member has registered; undefined for an invalid one. */
 export function parseMemberUrl(url: string): MemberAddress | undefined {
   if (url.length > maxUrlChars) return undefined;
   try {
@@ -24,6 +24,6 @@ export function parseMemberUrl(url: string): MemberAddress | undefined {
 }
 
 export interface MemberAddress extends ListenUrl {
-  /** Servers speak to each other without TLS: an https address is a proxy's, for clients alone. */
+  /** Servers connect to each other without TLS: an https address is a proxy's, for clients only. */
   readonly isForServers: boolean;
 }

@@ -26,7 +26,7 @@ function warnings(argv: string[], env: Record<string, string> = {}): readonly st
 }
 
 describe('without flags', () => {
-  test('the defaults are those of etcd, where etcd has them', () => {
+  test('the defaults are those of etcd, for flags that etcd has', () => {
     expect(config([])).toEqual({
       name: 'default',
       engine: 'file',
@@ -58,7 +58,7 @@ describe('without flags', () => {
     expect(warnings([])).toEqual([]);
   });
 
-  test('what comes out cannot be changed', () => {
+  test('the configuration is frozen', () => {
     const made = config(['--auto-compaction-retention', '1']);
     const parts = [
       made,
@@ -246,7 +246,7 @@ describe('warnings', () => {
     ]);
   });
 
-  test('a wildcard address that nobody can dial, unless another is advertised', () => {
+  test('a wildcard address that no client can dial, unless another is advertised', () => {
     expect(warnings(['--listen-client-urls', 'http://0.0.0.0:2379'])).toHaveLength(2);
     const advertised = ['--listen-client-urls', 'http://0.0.0.0:1', '--advertise-client-urls', 'http://10.0.0.1:1'];
     expect(warnings(advertised)).toHaveLength(1);
@@ -276,7 +276,7 @@ describe('warnings', () => {
     ]);
   });
 
-  test('a variable that is none of ours, but not those that Kubernetes makes', () => {
+  test('an unknown TENURE_ variable, except those that Kubernetes sets', () => {
     const env = { TENURE_DATADIR: 'x', TENURE_SERVICE_HOST: 'x', TENURE_PORT_2379_TCP: 'x', TENURE_ENDPOINTS: 'x' };
     expect(warnings([], env)).toEqual([expect.stringContaining('TENURE_DATADIR')]);
   });

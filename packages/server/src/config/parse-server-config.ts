@@ -7,21 +7,21 @@ import { formatHttpUrl, isLoopback } from './listen-url.ts';
 import type { ServerConfig } from './server-config.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
 
-/** What became of the command line. Warnings are one line each, for a person. */
+/** The result of the command line. Warnings are one line each, for the operator. */
 export type ConfigOutcome =
   | { readonly kind: 'config'; readonly config: ServerConfig; readonly warnings: readonly string[] }
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'version' }
-  /** One line that names the flag or variable, its value, and what is wrong with it. */
+  /** One line that names the flag or variable, its value, and the fault. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface ConfigSource {
-  /** The arguments behind `serve`. */
+  /** The arguments after `serve`. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Joins flags and environment (flags win) to a frozen configuration. Never throws for bad input. */
+/** Merges flags and environment (flags take precedence) into a frozen configuration. Never throws for bad input. */
 export function parseServerConfig(source: ConfigSource): ConfigOutcome {
   try {
     const flags = readFlags(source.argv);
@@ -38,7 +38,7 @@ export function parseServerConfig(source: ConfigSource): ConfigOutcome {
   }
 }
 
-/** A password is no flag, since every user of the machine sees those. */
+/** A password is not a flag, since every user of the machine can see the flags of a process. */
 const passwordVariable = 'TENURE_ENGINE_PASSWORD';
 
 const settingNames = Object.keys(settings) as SettingName[];
@@ -48,7 +48,7 @@ function valueOf(name: SettingName, flags: ReadonlyMap<SettingName, string>, env
   const flag = flags.get(name);
   if (flag !== undefined) return parseNamed(flagOf(name), flag, setting.parse);
   const variable = env[variableOf(name)];
-  // An empty variable counts as none, as with etcd: that is how scripts unset one.
+  // An empty variable counts as unset, as with etcd: scripts unset one that way.
   if (variable !== undefined && variable !== '') return parseNamed(variableOf(name), variable, setting.parse);
   return setting.parse(setting.fallback);
 }
@@ -62,7 +62,10 @@ function parseNamed<T>(name: string, text: string, parse: (text: string) => T): 
   }
 }
 
-/** The state's estimated size at which writes stop: well before V8 would abort, and never above etcd's own default. */
+/**
+ * The state's estimated size at which writes stop: well below the size at which V8 would abort, and never above etcd's
+ * own default.
+ */
 const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2));
 
 function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
@@ -86,7 +89,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
   if (config.engine.includes('://') && heartbeatInterval > sharedHeartbeatMaxMs) {
     throw new ConfigError(
       `--heartbeat-interval must be at most ${sharedHeartbeatMaxMs}ms on a log that several servers share: ` +
-        'with a longer one leaders lose their right to lead in between',
+        'with a longer one the leader lease ends in between',
     );
   }
   const { advertiseClientUrls } = config;
@@ -101,10 +104,10 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
   return Object.freeze(config);
 }
 
-/** Half of the time for which a leader may act after an append (`server.ts`), so that one may be late. */
+/** Half of the leader lease, so that one heartbeat may be late. */
 const sharedHeartbeatMaxMs = 400;
 
-/** Whoever gives these to another engine may believe that they mean something there. */
+/** With another engine these flags have no effect, which the operator may not expect. */
 function strayLogin({ engine, engineUser, enginePassword, enginePasswordFile }: ServerConfig): string[] {
   if (engine.startsWith('etcd://')) return [];
   const given: readonly (readonly [name: string, value: string])[] = [
@@ -124,7 +127,7 @@ function warningsOf(config: ServerConfig): string[] {
     const urls = open.map(formatHttpUrl).join(', ');
     warnings.push(
       `${urls} is open to other machines and there is no authentication: ` +
-        'whoever reaches it can read and change everything',
+        'every client that reaches it can read and change everything',
     );
   }
   if (config.advertiseClientUrls.length === 0 && open.some((url) => url.host === '0.0.0.0' || url.host === '::')) {
@@ -149,7 +152,7 @@ function warningsOf(config: ServerConfig): string[] {
 const knownVariables = new Set([
   ...settingNames.map(variableOf),
   passwordVariable,
-  // Those of the other commands, and what `tenure lock` gives to the command that it runs.
+  // Variables of the other commands, and those that `tenure lock` sets for its command.
   'TENURE_ENDPOINTS',
   'TENURE_COMMAND_TIMEOUT',
   'TENURE_CACERT',
@@ -160,7 +163,7 @@ const knownVariables = new Set([
   'TENURE_LEASE_NAME',
   'TENURE_FENCING_TOKEN',
 ]);
-// Kubernetes gives every pod TENURE_SERVICE_HOST, TENURE_PORT and their like when a service is called `tenure`.
+// Kubernetes sets TENURE_SERVICE_HOST, TENURE_PORT and others in every pod when a service is called `tenure`.
 const madeByKubernetes = /^TENURE_(?:\w+_)?(?:SERVICE|PORT)(?:_|$)/;
 
 function unknownVariables(env: ConfigSource['env']): string[] {

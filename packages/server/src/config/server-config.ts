@@ -5,42 +5,42 @@ export type EngineName = 'file' | 'memory' | `postgres://${string}` | `postgresq
 export type ReadMode = 'log' | 'lease';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Everything that can be chosen at start, checked and frozen. Made by `parseServerConfig` alone. */
+/** All settings of a server, checked and frozen. Created only by `parseServerConfig`. */
 export interface ServerConfig {
   /** The member's name, as MemberList shows it. */
   readonly name: string;
-  /** Undefined: the log may be of any cluster, or of none yet. */
+  /** Undefined: the log may belong to any cluster, or to none yet. */
   readonly clusterId: bigint | undefined;
   readonly engine: EngineName;
   /** On PostgreSQL: the schema that holds the log. */
   readonly engineSchema: string;
-  /** On etcd: nothing else is kept there. */
+  /** On etcd: it serves only this log. */
   readonly engineDedicated: boolean;
-  /** On etcd: PEM files; '' for none, and TLS if any is given. */
+  /** On etcd: PEM files; '' for none. Uses TLS if any is given. */
   readonly engineCacert: string;
   readonly engineCert: string;
   readonly engineKey: string;
-  /** On etcd: who this server is there; '' for what was not given. The file wins over the password. */
+  /** On etcd: the user of this server; '' when not given. The file takes precedence over the password. */
   readonly engineUser: string;
   readonly enginePassword: string;
   readonly enginePasswordFile: string;
-  /** What shows that a linearizable read on a shared log is current: a later append, or the leader's clock. */
+  /** The proof that a linearizable read on a shared log is current: a later append, or the leader's clock. */
   readonly reads: ReadMode;
   /** Absolute. Made 0700 by the engine that uses it. */
   readonly dataDir: string;
   /** At least one. */
   readonly listenClientUrls: readonly ListenUrl[];
-  /** Empty: the listen URLs, with the ports that were bound. */
+  /** Empty: the listen URLs, with the bound ports. */
   readonly advertiseClientUrls: readonly string[];
   /** Estimated bytes of the state in memory at which the NOSPACE alarm is raised; never 0. */
   readonly quotaBackendBytes: number;
   readonly maxRequestBytes: number;
   readonly maxTxnOps: number;
-  /** Undefined: history is kept until a client compacts it, and an alarm for space stands until one ends it. */
+  /** Undefined: history is kept until a client compacts it, and a NOSPACE alarm stays until a client disarms it. */
   readonly autoCompaction: AutoCompaction | undefined;
   readonly minLeaseTtlMs: number;
   readonly heartbeatIntervalMs: number;
-  /** On a shared log: how long a server hears nothing of a leader before it claims. */
+  /** On a shared log: after this time without a message of the leader a server claims. */
   readonly electionTimeoutMs: number;
   readonly watchProgressNotifyIntervalMs: number;
   /** A snapshot is due when this many entries ... */

@@ -6,14 +6,14 @@ import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
 import { maxMemberNameChars } from './member-address.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
 
-/** One setting: the flag, the environment variable and the line of help are all made from it. */
+/** One setting, from which the flag, the environment variable and the line of help are generated. */
 export interface Setting<T> {
   readonly group: 'Member' | 'Clients' | 'Leases' | 'Storage' | 'Limits' | 'Logs';
-  /** What stands for the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly value: string;
-  /** Parsed like any other text when neither flag nor environment gives one. */
+  /** Parsed like a given text when neither flag nor environment has one. */
   readonly fallback: string;
-  /** How the help shows the fallback, where its text says too little. */
+  /** The fallback in the help, where its text says too little. */
   readonly fallbackShown?: string;
   readonly help: string;
   /** Throws ConfigError with the reason. */
@@ -24,12 +24,12 @@ const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 
 const minuteMs = 60_000;
 const mebibyte = 1024 * 1024;
-/** Far above what etcd's clients send, far below what would let a handful of requests fill the memory. */
+/** Far above the requests of etcd's clients, far below the size at which a few requests would fill the memory. */
 const largestRequestBytes = 128 * mebibyte;
 
 /**
- * Every setting of the server. The key, in kebab-case, is the flag; in upper case, behind TENURE_, the
- * environment variable.
+ * Every setting of the server. The key, in kebab-case, is the flag; in upper case, after TENURE_, the environment
+ * variable.
  */
 export const settings = {
   name: setting({
@@ -43,7 +43,7 @@ export const settings = {
     group: 'Member',
     value: 'ID',
     fallback: '',
-    fallbackShown: 'whichever the log is of',
+    fallbackShown: 'that of the log',
     help: 'Hex id of the cluster that the log must be of: with any other log, or an empty one, the start is refused.',
     parse: parseClusterId,
   }),
@@ -52,7 +52,7 @@ export const settings = {
     value: 'file|memory|URL',
     fallback: 'file',
     help:
-      'Who keeps the log: "file" is durable on this machine, "memory" forgets everything when it stops, ' +
+      'Where the log is stored: "file" is durable on this machine, "memory" forgets everything when it stops, ' +
       'postgres://user@host:port/database and etcd://host:port,host:port/prefix are shared by several servers.',
     parse: parseEngine,
   }),
@@ -167,7 +167,7 @@ export const settings = {
     value: 'NAME',
     fallback: '',
     fallbackShown: 'the one in --engine, if there is one',
-    help: 'On etcd with authentication: the user to whom the prefix is open for reading and writing.',
+    help: 'On etcd with authentication: the user that may read and write the prefix.',
     parse: (text: string) => text,
   }),
   enginePasswordFile: setting({
@@ -184,8 +184,8 @@ export const settings = {
     fallback: 'log',
     help:
       'On a shared log: "log" answers a linearizable read when an append that began after it has come back; "lease" ' +
-      'lets the leader answer at once within its right to lead, which is wrong if clocks run unequally fast by more ' +
-      'than a quarter. Give all servers the same.',
+      'lets the leader answer at once while its leader lease holds, which is wrong if the speeds of clocks differ by ' +
+      'more than a quarter. Give all servers the same.',
     parse: oneOf<ReadMode>('log', 'lease'),
   }),
   quotaBackendBytes: setting({
@@ -238,7 +238,7 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-/** The value of each setting, by name, before those that belong together are joined. */
+/** The value of each setting, by name, before related ones are combined. */
 export type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
 
 function nonEmpty(text: string): string {
@@ -296,7 +296,7 @@ function durationMs(limits: { minMs: number; maxMs: number }): (text: string) =>
   };
 }
 
-// A negative retention made etcd loop; it is refused here, and the rest is judged together with the mode.
+// A negative retention made etcd loop; it is refused here, and other values are checked together with the mode.
 function retentionText(text: string): string {
   if (text.startsWith('-')) throw new ConfigError('must not be negative');
   return text;

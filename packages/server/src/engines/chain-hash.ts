@@ -1,28 +1,27 @@
 import { createHash, hash } from 'node:crypto';
 import type { Position } from './log-engine.ts';
 
-/** The place before the first entry of every log. */
+/** The position before the first entry of every log. */
 export const logStart: Position = Object.freeze({ index: 0, hash: '0'.repeat(32) });
 
 const hashDigits = 32;
 /**
- * Up to here an entry is copied behind the hash and digested in one call, which takes a third of the time of a Hash
- * object.
+ * Up to this size an entry is copied behind the hash and digested in one call, which takes a third of the time of a
+ * Hash object.
  */
 const maxCopiedBytes = 16 * 1024;
 const input = Buffer.allocUnsafeSlow(hashDigits + maxCopiedBytes);
 
 /**
- * The position directly behind `before` once `bytes` has been appended: SHA-256 over (hash so far, bytes), cut to 128
- * bits.
+ * The position after `bytes` has been appended at `before`: SHA-256 over (previous hash, bytes), truncated to 128 bits.
  */
 export function nextPosition(before: Position, bytes: Uint8Array): Position {
   return { index: before.index + 1, hash: chainHash(before.hash, bytes) };
 }
 
 /**
- * The running hash behind an entry: the first 32 hex digits of SHA-256 over the hash before it (its 32 digits) and
- * its bytes.
+ * The running hash after an entry: the first 32 hex digits of SHA-256 over the previous hash (its 32 digits) and the
+ * entry's bytes.
  */
 export function chainHash(before: string, bytes: Uint8Array): string {
   if (bytes.length > maxCopiedBytes) {

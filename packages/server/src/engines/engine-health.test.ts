@@ -21,7 +21,7 @@ const failure = (trouble: EngineTrouble, reason = 'why'): EngineError =>
   new EngineError('unavailable', reason, { trouble });
 
 describe('the health of an engine', () => {
-  test('tells clients in fixed words, and the operator in those of the database', () => {
+  test('gives clients a fixed text, and the operator the text of the database', () => {
     const { health, told, lose, find } = watched();
     expect(health.problem).toBeUndefined();
     lose('connect ECONNREFUSED 10.0.0.1:5432');
@@ -31,7 +31,7 @@ describe('the health of an engine', () => {
     expect(told).toEqual(['down: connect ECONNREFUSED 10.0.0.1:5432', 'up']);
   });
 
-  test('tells the operator some reasons of one loss, each once', () => {
+  test('logs some reasons of one loss, each once', () => {
     const { told, lose, find } = watched();
     for (let attempt = 0; attempt < 1000; attempt += 1) lose(`reason ${Math.floor(attempt / 2)}`);
     expect(told).toHaveLength(4);
@@ -40,7 +40,7 @@ describe('the health of an engine', () => {
     expect(told.slice(4)).toEqual(['up', 'down: reason 1']);
   });
 
-  test('says why the log takes nothing until it takes an entry, though the database answers', () => {
+  test('reports why the log refuses appends until one succeeds, though the database answers', () => {
     const { health, told, lose, find } = watched();
     lose('it broke off');
     health.appendFailed(failure('full', 'no space'));
@@ -54,10 +54,10 @@ describe('the health of an engine', () => {
     expect(told).toEqual(['down: it broke off', 'full: no space', 'up', 'readOnly: a standby']);
   });
 
-  test('does not take a broken connection for a log that takes nothing', () => {
+  test('does not treat a broken connection as a log that refuses appends', () => {
     const { health, told } = watched();
     health.appendFailed(failure('unreachable'));
-    health.appendFailed(new EngineError('conflict', 'somebody else has appended'));
+    health.appendFailed(new EngineError('conflict', 'another server has appended'));
     expect(health.problem).toBeUndefined();
     expect(told).toEqual([]);
   });

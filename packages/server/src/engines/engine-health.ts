@@ -1,34 +1,36 @@
 import { EngineError } from './engine-error.ts';
 import { type EngineTrouble, engineTroubles } from './engine-trouble.ts';
 
-/** Whether what keeps the log can be asked. */
+/** Whether the storage of the log can be reached. */
 export type EngineState =
   | { readonly reachable: true }
   | {
       readonly reachable: false;
       readonly trouble: EngineTrouble;
-      /** For an operator, with addresses and all that was said. */
+      /** For an operator, with addresses and the full error texts. */
       readonly reason: string;
     };
 
 export interface EngineHealthOptions {
-  /** Hears of each loss and each return, and of some further reasons for a loss: the first may tell little. */
+  /**
+   * Called at each loss and each reconnect, and for some further reasons of a loss, since the first may be unspecific.
+   */
   readonly onChange: (state: EngineState) => void;
-  /** Hears of the first append that fails for a reason, and of the next when that was another reason. */
+  /** Called for the first append that fails for a reason, and for the next failure with a different reason. */
   readonly onAppendTrouble: (trouble: EngineTrouble, reason: string) => void;
 }
 
-/** Of one loss; an engine tries in vain many times, and words its reasons with times and ports that change. */
+/** Reasons logged per loss: an engine retries many times, and its error texts contain times and ports that change. */
 const maxToldReasons = 4;
 
 /**
- * What an engine said last of the way to whoever keeps its log, and whether that takes entries: a database may answer
- * and take none, since it is full, say. An engine that has said nothing is well.
+ * The last known state of the connection to the log's storage, and of its ability to accept appends: a database may
+ * answer and refuse every append, for example when it is full. An engine without a report is healthy.
  */
 export class EngineHealth {
   readonly #options: EngineHealthOptions;
   #state: EngineState = { reachable: true };
-  /** Of the loss that lasts. */
+  /** The reasons of the current loss. */
   #reasons = new Set<string>();
   #appendTrouble: EngineTrouble | undefined;
 
@@ -45,7 +47,7 @@ export class EngineHealth {
     if (hasChanged || isNewReason) this.#options.onChange(state);
   }
 
-  /** An append of this server failed. What a connection that broke says of it, `told` knows better. */
+  /** An append of this server failed. For a broken connection, `told` has the more exact reason. */
   appendFailed(error: Error): void {
     const trouble = error instanceof EngineError ? error.trouble : undefined;
     if (trouble === undefined || trouble === 'unreachable' || trouble === this.#appendTrouble) return;
@@ -53,14 +55,15 @@ export class EngineHealth {
     this.#options.onAppendTrouble(trouble, error.message);
   }
 
-  /** The log has taken an entry, of any server. */
+  /** The log has accepted an entry, of any server. */
   entryTaken(): void {
     this.#appendTrouble = undefined;
   }
 
-  /** For clients, why the log cannot be asked or takes nothing; undefined while it is well. */
+  /** For clients: why the log cannot be reached or refuses appends; undefined while it is healthy. */
   get problem(): (typeof engineTroubles)[EngineTrouble] | undefined {
-    // A database that refuses an append is left and reached again: what it refused for says more than that.
+    // After a refused append the engine reconnects to the database; the reason of the refusal says more than the
+    // reconnect.
     const trouble = this.#appendTrouble ?? (this.#state.reachable ? undefined : this.#state.trouble);
     return trouble === undefined ? undefined : engineTroubles[trouble];
   }

@@ -1,6 +1,6 @@
 /**
- * What may be wrong with the database that keeps the log, and the words in which clients are told of it. They name no
- * host, no user and nothing that the database or its driver said: that is for the log of the server.
+ * The possible faults of the database that keeps the log, and the texts that clients receive. The texts name no host,
+ * no user and no message of the database or its driver: those are for the server's log.
  */
 export const engineTroubles = {
   unreachable: 'the database cannot be reached',

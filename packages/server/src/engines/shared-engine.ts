@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { EngineError } from './engine-error.ts';
 import type { EngineState } from './engine-health.ts';
 import { parseEtcdAddress } from './etcd/etcd-address.ts';
-import type { EtcdCredentials, EtcdTls } from './etcd/etcd-client.ts';
+import type { EtcdCredentials, EtcdTls } from './etcd/etcd-log-client.ts';
 import type { SharedLogEngine } from './log-engine.ts';
 
 export interface SharedEngineOptions {
@@ -10,29 +10,29 @@ export interface SharedEngineOptions {
   readonly url: string;
   /** On PostgreSQL: the schema that holds the log. */
   readonly schema: string;
-  /** On etcd: nothing else is kept there, so that its old revisions may be compacted. */
+  /** On etcd: it serves only this log, so its old revisions may be compacted. */
   readonly dedicated: boolean;
-  /** On etcd: paths of PEM files, '' for none. TLS if any is given. */
+  /** On etcd: paths of PEM files, '' for none. Uses TLS if any is given. */
   readonly tls?: { readonly cacert: string; readonly cert: string; readonly key: string };
-  /** On etcd: who this server is there, '' for what was not given. Wins over the user in the address. */
+  /** On etcd: the user of this server, '' when not given. Takes precedence over the user in the address. */
   readonly login?: EngineLogin;
-  /** Refuse a place that holds no log yet. False by default. */
+  /** Refuse a location without a log. False by default. */
   readonly mustExist?: boolean;
   readonly onNotice: (notice: string) => void;
-  /** Told when what keeps the log can no longer be reached, and when it can again. */
+  /** Called when the log's storage can no longer be reached, and when it can again. */
   readonly onState?: (state: EngineState) => void;
 }
 
 export interface EngineLogin {
   readonly user: string;
   readonly password: string;
-  /** A file whose first line is the password; wins over `password`. */
+  /** A file whose first line is the password; takes precedence over `password`. */
   readonly passwordFile: string;
 }
 
 /**
- * Opens the log that an address names, on an engine that several servers share. Rejects with EngineError. An engine is
- * loaded when it is opened: its client is most of what a server would otherwise load at its start.
+ * Opens the log at an address, on an engine that several servers share. Rejects with EngineError. An engine's module is
+ * loaded when it is opened: its client is most of the code that a server would otherwise load at its start.
  */
 export async function openSharedEngine(options: SharedEngineOptions): Promise<SharedLogEngine> {
   const { url, schema, dedicated, mustExist = false, onNotice, onState = () => undefined } = options;

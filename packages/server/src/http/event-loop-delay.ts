@@ -4,7 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 const resolutionMs = 10;
 const quantiles = [0.5, 0.9, 0.99, 1];
 
-/** How late the event loop ran since the last scrape: the first thing to look at when a lease expired late. */
+/** The delay of the event loop since the last scrape: the first metric to check when a lease expired late. */
 export class EventLoopDelay {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
 
@@ -13,7 +13,7 @@ export class EventLoopDelay {
     const histogram = this.#histogram;
     const gauge = new Gauge({
       name: 'tenure_event_loop_delay_seconds',
-      help: 'Delay of the event loop beyond what was asked of its timer, since the last scrape.',
+      help: 'Delay of the event loop beyond the requested timer interval, since the last scrape.',
       labelNames: ['quantile'],
       registers: [],
       collect() {
@@ -30,8 +30,8 @@ export class EventLoopDelay {
   }
 }
 
-// The histogram holds whole intervals in nanoseconds: what is beyond the resolution is the delay. It has no value
-// at first.
+// The histogram holds whole intervals in nanoseconds: the part beyond the resolution is the delay. It is empty at
+// first.
 function excessSeconds(histogram: IntervalHistogram, quantile: number): number {
   if (histogram.count === 0) return 0;
   return Math.max(0, histogram.percentile(quantile * 100) / 1e9 - resolutionMs / 1000);

@@ -2,30 +2,30 @@ import type { AlarmKind } from '@tenure/core';
 import { errorCatalogue } from '@tenure/protocol';
 import { GrpcStatus } from '../transport/grpc-status.ts';
 
-/** What the health paths ask the server. */
+/** The functions of the server that the health paths use. */
 export interface HealthSource {
-  /** The kinds of alarm that are raised now. */
+  /** The kinds of the raised alarms. */
   alarms(): readonly AlarmKind[];
   hasLeader(): boolean;
-  /** Why nothing that needs the leader or the log is answered now, where that is known, in words for anybody. */
+  /** Why requests that need the leader or the log fail now, where that is known, as a text for any client. */
   problem(): string | undefined;
-  /** Resolves when a read of that kind would be answered; rejects with the GrpcStatus that it would get. */
+  /** Resolves when a read of that kind would succeed; rejects with the GrpcStatus that it would get. */
   read(options: { readonly serializable: boolean }): Promise<void>;
 }
 
-/** The answer of /health, in etcd's words. */
+/** The response of /health, in etcd's format. */
 export interface Health {
   readonly health: 'true' | 'false';
   readonly reason: string;
 }
 
-/** As long as etcd lets a read take before it calls the server unhealthy. */
+/** etcd's timeout for a read before it reports the server as unhealthy. */
 const readTimeoutMs = 5000;
 
 const noLeader = errorCatalogue.NoLeader.text;
 const timedOut = errorCatalogue.Timeout.text;
 
-/** /health: alarms first, then a leader, then a read. Alarms named in `excluded` ('NOSPACE') are passed over. */
+/** /health: alarms first, then a leader, then a read. Alarms named in `excluded` ('NOSPACE') are skipped. */
 export async function checkHealth(
   source: HealthSource,
   options: { readonly serializable: boolean; readonly excluded: ReadonlySet<string> },
@@ -40,12 +40,12 @@ export async function checkHealth(
   return { health: 'true', reason: '' };
 }
 
-/** One named check of /livez or /readyz: resolves with what is wrong, or undefined. */
+/** One named check of /livez or /readyz: resolves with the fault, or undefined. */
 export type NamedCheck = (source: HealthSource) => Promise<string | undefined>;
 
 const serializableRead: NamedCheck = (source) => readProblem(source, true);
 const linearizableRead: NamedCheck = (source) => readProblem(source, false);
-/** Told at once, where a read would wait for a leader in vain, and probes give up on us first. */
+/** Reported at once: a read would wait for a leader until the probe times out. */
 const leader: NamedCheck = async (source) => {
   if (source.hasLeader()) return undefined;
   return source.problem() ?? noLeader;
@@ -54,8 +54,8 @@ const dataCorruption: NamedCheck = async (source) =>
   source.alarms().includes('corrupt') ? 'alarm activated: CORRUPT' : undefined;
 
 /**
- * Alive: the process answers. Nothing that a restart would not mend belongs here, or a supervisor restarts it in
- * vain.
+ * Alive: the process answers. A check that a restart would not fix does not belong here, or a supervisor restarts the
+ * server without effect.
  */
 export const livenessChecks: ReadonlyMap<string, NamedCheck> = new Map([['serializable_read', serializableRead]]);
 
@@ -66,7 +66,7 @@ export const readinessChecks: ReadonlyMap<string, NamedCheck> = new Map([
   ['linearizable_read', linearizableRead],
 ]);
 
-/** What a read gets: etcd's text, and what we know more. */
+/** The error of a read: etcd's text, and the reason. */
 interface ReadFailure {
   readonly text: string;
   readonly reason: string | undefined;
@@ -86,7 +86,7 @@ async function readFailure(source: HealthSource, serializable: boolean): Promise
   const read = source.read({ serializable }).then(
     () => undefined,
     (error: unknown) => {
-      // What is no status is a defect of ours, or holds what others said: its words are not for clients.
+      // Any other error is a bug, or contains texts of other programs: its text is not for clients.
       if (!(error instanceof GrpcStatus)) return { text: 'internal error', reason: undefined };
       return { text: error.message, reason: error.reason };
     },

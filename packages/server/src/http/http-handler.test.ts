@@ -23,8 +23,8 @@ const health: HealthSource = {
   },
 };
 const source: MetricSource = {
-  leasesLive: () => 11,
-  leasesDated: () => 12,
+  leasesInMemory: () => 11,
+  leasesCheckpointed: () => 12,
   watchers: () => 13,
   watchStreams: () => 14,
   keys: () => 15,
@@ -144,7 +144,7 @@ describe('/livez and /readyz', () => {
   });
 });
 
-test('/version names the API that is spoken, and who speaks it', async () => {
+test('/version names the API version and the server version', async () => {
   const { status, body } = await get('/version');
   expect(status).toBe(200);
   expect(JSON.parse(body)).toEqual({ etcdserver: '3.6.0', etcdcluster: '3.6.0', storage: '3.6.0', tenure: '9.9.9' });
@@ -157,7 +157,7 @@ test('a path that is not there answers 404 in JSON', async () => {
   expect(JSON.parse((await get('/v3/kv/range')).body)).toMatchObject({ error: expect.stringContaining('gateway') });
 });
 
-test('whatever could change something is refused, and its body is not waited for', async () => {
+test('every method that could change state is refused, and its body is not waited for', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
     const response = await fetch(`${url}/health`, {
       method,
@@ -203,7 +203,7 @@ test.each([
   expect([200, 404]).toContain(status);
 });
 
-test('what is logged about a failure is not what is answered', async () => {
+test('the logged error is not part of the response', async () => {
   const broken: HealthSource = {
     ...health,
     alarms: () => {
@@ -230,7 +230,7 @@ describe('/metrics', () => {
     metrics.leasesChanged([
       { kind: 'granted', lease },
       { kind: 'granted', lease },
-      { kind: 'dated', lease },
+      { kind: 'checkpointed', lease },
       { kind: 'renewed', lease },
       { kind: 'removed', id: 1n, cause: 'revoked' },
       { kind: 'removed', id: 1n, cause: 'expired' },
@@ -257,7 +257,15 @@ describe('/metrics', () => {
   });
 
   test('reads the gauges at the scrape, and a second scrape counts nothing twice', async () => {
-    const names = ['leases_live', 'leases_dated', 'watchers', 'watch_streams', 'keys', 'revision', 'compact_revision'];
+    const names = [
+      'leases_in_memory',
+      'leases_checkpointed',
+      'watchers',
+      'watch_streams',
+      'keys',
+      'revision',
+      'compact_revision',
+    ];
     const more = ['state_bytes', 'log_bytes', 'applied_index', 'quota_bytes', 'is_leader'];
     const values: number[] = [];
     for (const name of [...names, ...more]) values.push(await metric(`tenure_${name}`));
@@ -278,7 +286,7 @@ describe('/metrics', () => {
 
   test('shows a blocked event loop', async () => {
     await get('/metrics');
-    // The monitor's own timer has to have begun an interval before the block.
+    // The monitor's own timer has to start before the block.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const until = performance.now() + 200;
     while (performance.now() < until);

@@ -7,7 +7,7 @@ export interface HttpHandlerOptions {
   readonly health: HealthSource;
   readonly metrics: ServerMetrics;
   readonly log: Logger;
-  /** Of the etcd API that is spoken, which clients look at, and of Tenure itself. */
+  /** The version of the implemented etcd API, which clients check, and of Tenure itself. */
   readonly versions: { readonly etcd: string; readonly tenure: string };
 }
 
@@ -15,8 +15,8 @@ const json = 'application/json';
 const text = 'text/plain; charset=utf-8';
 
 /**
- * What is served over HTTP/1.1 beside gRPC: health, version and metrics. Only GET and HEAD, nothing here changes
- * state or shows keys, so a page in a browser that is tricked into asking learns nothing that matters.
+ * The pages served over HTTP beside gRPC: health, version and metrics. Only GET and HEAD; no page changes state or
+ * shows keys, so a cross-site request from a browser reveals nothing that matters.
  */
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
   return async ({ method, target }) => {
@@ -69,10 +69,7 @@ function version(versions: HttpHandlerOptions['versions']): HttpReply {
   return page(200, json, JSON.stringify(body));
 }
 
-/**
- * /livez and /readyz, whole or one check of them (/readyz/linearizable_read), in the form that Kubernetes'
- * probes have.
- */
+/** /livez and /readyz, or one check of them (/readyz/linearizable_read), in the format of Kubernetes' probes. */
 async function probe(
   path: string,
   query: URLSearchParams,
@@ -108,7 +105,7 @@ async function runChecks(
       options.log.warn({ check: name, reason: found }, 'a health check fails');
     }
   }
-  // What fails is always shown; what is well only to those who ask.
+  // Failed checks are always listed; passed ones only on request.
   if (failed) return page(503, text, `${lines.join('\n')}\n`);
   return page(200, text, query.has('verbose') ? `${lines.join('\n')}\nok\n` : 'ok\n');
 }

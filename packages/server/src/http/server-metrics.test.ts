@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ServerMetrics, type MetricSource } from './server-metrics.ts';
 
 const source: MetricSource = {
-  leasesLive: () => 1,
-  leasesDated: () => 0,
+  leasesInMemory: () => 1,
+  leasesCheckpointed: () => 0,
   watchers: () => 0,
   watchStreams: () => 0,
   keys: () => 2,
@@ -14,7 +14,7 @@ const source: MetricSource = {
   appliedIndex: () => 6,
   isLeader: () => true,
 };
-/** Larger than any number of bytes that a test may meet. */
+/** Larger than any number of bytes in a test. */
 const largestSensible = 2 ** 45;
 /** Larger than any time since 1970. */
 const largestSeconds = 2 ** 31;
@@ -34,7 +34,7 @@ interface Family {
 
 const suffixes: Readonly<Record<string, readonly string[]>> = { histogram: ['_bucket', '_sum', '_count'] };
 
-/** The text format as Prometheus reads it: whatever it would refuse throws. */
+/** Parses the text format like Prometheus: throws for any text that Prometheus would refuse. */
 function parse(text: string): Family[] {
   const families: Family[] = [];
   let help: string | undefined;
@@ -44,7 +44,7 @@ function parse(text: string): Family[] {
     else if (kind === 'TYPE') {
       if (help === undefined) throw new Error(`no HELP before: ${line}`);
       if (!['counter', 'gauge', 'histogram', 'summary'].includes(rest)) throw new Error(`no such type: ${line}`);
-      if (families.some((family) => family.name === name)) throw new Error(`told twice: ${name}`);
+      if (families.some((family) => family.name === name)) throw new Error(`sample repeated: ${name}`);
       families.push({ name, type: rest, help, samples: [] });
       help = undefined;
     } else addSample(families.at(-1), line);

@@ -3,17 +3,17 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { EventLoopDelay } from './event-loop-delay.ts';
 import { processMetrics } from './process-metrics.ts';
 
-/** What is read at the moment of a scrape. Each call is cheap: a size that is already known. */
+/** Values read at the moment of a scrape. Each call is cheap: a known size. */
 export interface MetricSource {
-  /** Leases whose renewals are in memory alone, and those whose deadline is in the state. */
-  leasesLive(): number;
-  leasesDated(): number;
+  /** Leases with in-memory deadlines, and checkpointed leases. */
+  leasesInMemory(): number;
+  leasesCheckpointed(): number;
   watchers(): number;
   watchStreams(): number;
   keys(): number;
   revision(): number;
   compactRevision(): number;
-  /** The estimated bytes of the state, which the quota is compared with. */
+  /** The estimated bytes of the state, which are compared with the quota. */
   stateBytes(): number;
   /** Bytes of the log and its snapshots. */
   logBytes(): number;
@@ -25,7 +25,7 @@ export interface Append {
   readonly entries: number;
   readonly commands: number;
   readonly bytes: number;
-  /** From when the append began until it was durable. */
+  /** From the start of the append until it was durable. */
   readonly durationMs: number;
 }
 
@@ -36,9 +36,9 @@ const commandBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 const byteBuckets = [256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 /**
- * The server's numbers. What happens often is a plain addition; the histograms, at about 0.1 us an observation,
- * are fed once a batch or once an expired lease. Everything is turned into Prometheus' text only when somebody
- * scrapes. One per server: nothing is registered globally but the numbers of the process itself.
+ * The server's metrics. Frequent events are plain additions; the histograms, at about 0.1 us per observation, are
+ * updated once per batch or expired lease. Prometheus' text is generated only at a scrape. One per server: only the
+ * metrics of the process itself are registered globally.
  */
 export class ServerMetrics {
   readonly #registry = new Registry();
@@ -80,16 +80,16 @@ export class ServerMetrics {
     info.set({ version: options.version, node: process.version }, 1);
   }
 
-  /** What one entry did to leases. Expiries are left to `leaseExpired`, which knows how late they were. */
+  /** The changes of leases by one entry. Expiries are counted by `leaseExpired`, which knows their lag. */
   leasesChanged(changes: readonly LeaseChange[]): void {
     for (const change of changes) {
       if (change.kind === 'granted') this.#totals.granted += 1;
-      else if (change.kind === 'dated') this.#totals.checkpointed += 1;
+      else if (change.kind === 'checkpointed') this.#totals.checkpointed += 1;
       else if (change.kind === 'removed' && change.cause === 'revoked') this.#totals.revoked += 1;
     }
   }
 
-  /** Renewals that were acknowledged. */
+  /** Acknowledged renewals. */
   leaseRenewed(count = 1): void {
     this.#totals.renewed += count;
   }
@@ -120,7 +120,7 @@ export class ServerMetrics {
     return this.#registry.contentType;
   }
 
-  /** All metrics in Prometheus' text format. Scrapes that come in while one is being made share it. */
+  /** All metrics in Prometheus' text format. Scrapes that arrive while one is generated share it. */
   text(): Promise<string> {
     this.#scrape ??= this.#collect().finally(() => {
       this.#scrape = undefined;
@@ -141,7 +141,7 @@ export class ServerMetrics {
   #registerTotals(): void {
     const totals = this.#totals;
     this.#total('lease_granted_total', 'Leases granted.', () => totals.granted);
-    this.#total('lease_expired_total', 'Leases that ended because nobody renewed them.', () => totals.expired);
+    this.#total('lease_expired_total', 'Leases that ended without a renewal in time.', () => totals.expired);
     this.#total('lease_revoked_total', 'Leases that a client revoked.', () => totals.revoked);
     this.#total('lease_renewed_total', 'Renewals acknowledged.', () => totals.renewed);
     this.#total(
@@ -152,8 +152,8 @@ export class ServerMetrics {
   }
 
   #registerGauges(source: MetricSource, quotaBytes: number): void {
-    this.#gauge('leases_live', 'Leases that are renewed in memory.', () => source.leasesLive());
-    this.#gauge('leases_dated', 'Leases whose deadline is in the state.', () => source.leasesDated());
+    this.#gauge('leases_in_memory', 'Leases that are renewed in memory.', () => source.leasesInMemory());
+    this.#gauge('leases_checkpointed', 'Leases whose deadline is in the state.', () => source.leasesCheckpointed());
     this.#gauge('watchers', 'Watches that are open.', () => source.watchers());
     this.#gauge('watch_streams', 'Streams that carry watches.', () => source.watchStreams());
     this.#gauge('keys', 'Keys that exist now.', () => source.keys());

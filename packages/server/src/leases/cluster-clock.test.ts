@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { ClusterClock } from './cluster-clock.ts';
 import { LeaseClock } from './lease-clock.ts';
 
-/** Monotonic clocks tell parts of a millisecond; here in exact steps of an eighth. */
+/** Monotonic clocks have fractions of a millisecond; here in exact steps of an eighth. */
 const eighths = (max: number): fc.Arbitrary<number> => fc.nat(max * 8).map((count) => count / 8);
 
-test('a stamp never leads, a date is never early, and a date as a deadline is the deadline or later', async () => {
+test('cluster time never runs ahead, and converting a deadline never makes it earlier', async () => {
   const moments = fc.record({
     claimClusterMs: fc.nat(1_000_000),
     bootMs: eighths(1_000),

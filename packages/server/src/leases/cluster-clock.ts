@@ -1,9 +1,9 @@
 import type { LeaseClock } from './lease-clock.ts';
 
 /**
- * Cluster time as the leader of an epoch stamps it: the value at its claim plus its own lease clock since it applied
- * that claim (design, section 5). Both are affine in each other, so a deadline on the lease clock has one fixed date
- * in cluster time.
+ * Cluster time as the leader of an epoch writes it to entries: the value at its claim plus its own lease clock since it
+ * applied that claim. The two differ by a constant, so a deadline on the lease clock has exactly
+ * one value in cluster time.
  */
 export class ClusterClock {
   readonly #leaseClock: LeaseClock;
@@ -16,17 +16,17 @@ export class ClusterClock {
     this.#claimLeaseMs = leaseClock.nowMs();
   }
 
-  /** The stamp of an entry whose append begins now. Rounded down, since cluster time never leads. */
+  /** The time for an entry whose append begins now. Rounded down, since cluster time must not run ahead. */
   nowMs(): number {
     return Math.floor(this.#claimClusterMs + this.#leaseClock.nowMs() - this.#claimLeaseMs);
   }
 
-  /** A deadline of the lease clock as a date. Rounded up, since a lease never expires early. */
+  /** A deadline of the lease clock in cluster time. Rounded up, since a lease must not expire early. */
   toClusterMs(leaseMs: number): number {
     return Math.ceil(this.#claimClusterMs + leaseMs - this.#claimLeaseMs);
   }
 
-  /** A date as a deadline of the lease clock. */
+  /** A deadline in cluster time on the lease clock. */
   toLeaseMs(clusterMs: number): number {
     return this.#claimLeaseMs + clusterMs - this.#claimClusterMs;
   }

@@ -5,7 +5,7 @@ import { DeadlineQueue } from './deadline-queue.ts';
 const rows = 31;
 const everyRow = Array.from({ length: rows }, (_, row) => row);
 
-/** More is put in than taken out: what goes wrong deep in a heap shows only in one that is deep. */
+/** More rows are added than removed: errors deep in a heap show only in a deep heap. */
 const operation = fc.oneof(
   {
     weight: 6,
@@ -20,7 +20,7 @@ const operation = fc.oneof(
 );
 
 describe('DeadlineQueue', () => {
-  test('always shows the least deadline, whatever was put in, moved and taken out', () => {
+  test('always returns the earliest deadline after any rows were added, moved and removed', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
         const queue = new DeadlineQueue();
@@ -40,7 +40,7 @@ describe('DeadlineQueue', () => {
           }
           expect(queue.size).toBe(model.size);
           expect(queue.firstDueMs()).toBe(model.size === 0 ? undefined : Math.min(...model.values()));
-          // An assertion for each would take most of the time of this test.
+          // An assertion per step would take most of the time of this test.
           const isIn = (row: number): boolean => queue.has(row) === model.has(row);
           expect(everyRow.every(isIn)).toBe(true);
         }

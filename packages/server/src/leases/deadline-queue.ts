@@ -1,9 +1,9 @@
 /**
- * A priority queue of rows (small whole numbers) by deadline: a binary heap that knows the place of each row, so that
- * any of them can be moved or taken out in O(log n). Rows of equal deadline come out in no particular order.
+ * A priority queue of rows (small integers) by deadline: a binary heap that knows the place of each row, so that any
+ * row can be moved or removed in O(log n). Rows with equal deadlines come out in no particular order.
  */
 export class DeadlineQueue {
-  /** The heap: at each place a row and, so that comparing follows no pointer, its deadline. */
+  /** The heap: each place holds a row and its deadline, so that a comparison follows no pointer. */
   readonly #rows: number[] = [];
   readonly #deadlines: number[] = [];
   /** The place of each row in the heap, or -1. */
@@ -18,7 +18,7 @@ export class DeadlineQueue {
     return this.#rows[0] ?? -1;
   }
 
-  /** When the first row is due, or undefined while there is none. */
+  /** The deadline of the first row, or undefined while the queue is empty. */
   firstDueMs(): number | undefined {
     return this.#deadlines[0];
   }
@@ -27,7 +27,7 @@ export class DeadlineQueue {
     return (this.#places[row] ?? -1) >= 0;
   }
 
-  /** Puts `row` in, or moves it, to `dueMs`. */
+  /** Adds `row` with the deadline `dueMs`, or moves it there. */
   set(row: number, dueMs: number): void {
     while (this.#places.length <= row) this.#places.push(-1);
     const place = this.#places[row] as number;
@@ -42,7 +42,7 @@ export class DeadlineQueue {
     }
   }
 
-  /** Takes `row` out; nothing happens if it is not in. */
+  /** Removes `row`. Ignored if it is not in the queue. */
   remove(row: number): void {
     const place = this.#places[row] ?? -1;
     if (place < 0) return;
@@ -54,7 +54,7 @@ export class DeadlineQueue {
     else this.#sink(place, lastRow, lastDueMs);
   }
 
-  /** Puts a row at `place`, or nearer to the front while those there are due later. */
+  /** Puts a row at `place`, or nearer to the front while the rows there are due later. */
   #rise(from: number, row: number, dueMs: number): void {
     let place = from;
     while (place > 0) {
@@ -66,7 +66,7 @@ export class DeadlineQueue {
     this.#put(place, row, dueMs);
   }
 
-  /** Puts a row at `place`, or further back while those there are due earlier. */
+  /** Puts a row at `place`, or further back while the rows there are due earlier. */
   #sink(from: number, row: number, dueMs: number): void {
     const deadlines = this.#deadlines;
     let place = from;

@@ -3,7 +3,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { IdIndex } from './id-index.ts';
 
 const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
-/** Few enough to be found again, among them ids that differ in one half only, negative ones and the extremes. */
+/** Few enough to occur repeatedly, among them ids that differ in one half only, negative ones and the extremes. */
 const knownId = fc.oneof(
   fc.bigInt(-40n, 40n),
   fc.nat(20).map((high) => BigInt(high) << 32n),
@@ -12,7 +12,7 @@ const knownId = fc.oneof(
 
 const operation = fc.record({ kind: fc.constantFrom('add', 'add', 'remove', 'find'), id: knownId });
 
-/** With one seed ids collide as they do; with several, chains of buckets of any shape come up. */
+/** One seed has typical collisions; several seeds produce chains of buckets of every shape. */
 const seed = fc.integer();
 
 function check(index: IdIndex, model: ReadonlyMap<bigint, number>, ids: Iterable<bigint>): void {
@@ -22,7 +22,7 @@ function check(index: IdIndex, model: ReadonlyMap<bigint, number>, ids: Iterable
 }
 
 describe('IdIndex', () => {
-  test('finds what a map finds, whatever was added and removed', () => {
+  test('finds the same rows as a Map after any additions and removals', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 300 }), seed, (operations, seedValue) => {
         const index = new IdIndex(seedValue);
@@ -42,7 +42,7 @@ describe('IdIndex', () => {
     );
   });
 
-  test('finds all that is left when many ids are added and some of them removed', () => {
+  test('finds all remaining ids when many are added and some of them removed', () => {
     const many = fc.uniqueArray(fc.oneof(fc.bigInt(-5_000n, 5_000n), int64), { minLength: 1_500, maxLength: 3_000 });
     fc.assert(
       fc.property(many, fc.integer({ min: 1, max: 7 }), seed, (ids, keepOneOf, seedValue) => {

@@ -1,7 +1,7 @@
-/** The index is split into this many parts, so that one that is full is moved alone, in well under a millisecond. */
+/** The index is split into this many parts. A full part is moved alone, in well under a millisecond. */
 const parts = 64;
 const partShift = 26;
-/** A bucket is the two halves of an id and, behind them, one more than its row; an empty one has 0 there. */
+/** A bucket is the two halves of an id, then its row plus one; an empty bucket has 0 there. */
 const bucketWords = 3;
 const smallestBuckets = 8;
 
@@ -9,16 +9,16 @@ const ids = new BigInt64Array(1);
 const halves = new Int32Array(ids.buffer);
 
 /**
- * Finds the row of an id (int64) in a table. A hash table in typed arrays: with a million ids a look-up costs about
- * one cache miss, where a Map of bigints follows several pointers, and nothing is allocated.
+ * Finds the row of an id (int64) in a table. A hash table in typed arrays: with a million ids a look-up costs about one
+ * cache miss and allocates nothing, where a Map of bigints follows several pointers.
  *
- * Buckets are probed in order, and at most two thirds of them are filled. What is removed leaves no mark: the buckets
- * behind it move up. The memory for the most ids that it ever held is kept.
+ * Buckets are probed in order, and at most two thirds of them are filled. A removal leaves no tombstone: the buckets
+ * behind it move up. The index never shrinks.
  */
 export class IdIndex {
   readonly #buckets: Int32Array[] = Array.from({ length: parts }, () => new Int32Array(smallestBuckets * bucketWords));
   readonly #sizes: number[] = Array.from({ length: parts }, () => 0);
-  /** Ids are chosen by clients; a seed that they do not know keeps them from choosing ids that all collide. */
+  /** Clients choose the ids. A secret seed keeps them from choosing ids that all collide. */
   readonly #seed: number;
   #size = 0;
 
@@ -54,7 +54,7 @@ export class IdIndex {
     const part = hash >>> partShift;
     const size = (this.#sizes[part] as number) + 1;
     let buckets = this.#buckets[part] as Int32Array;
-    // Every bucket has three words, so two filled words for each are two thirds of the buckets.
+    // A bucket has three words, so two filled words per bucket are two thirds of the buckets.
     if (size * bucketWords * 3 > buckets.length * 2) {
       buckets = this.#doubled(buckets);
       this.#buckets[part] = buckets;
@@ -64,7 +64,7 @@ export class IdIndex {
     place(buckets, hash, low, high, row + 1);
   }
 
-  /** Takes `id` out and returns the row that it had, or -1. */
+  /** Removes `id` and returns its row, or -1 if there is none. */
   remove(id: bigint): number {
     ids[0] = id;
     const low = halves[0] as number;
@@ -85,7 +85,7 @@ export class IdIndex {
     }
   }
 
-  /** Moves up what was only put behind `gap` because that was taken, and leaves an empty bucket at the end of it. */
+  /** Moves back the entries after `gap` that a collision displaced, and leaves an empty bucket at the end. */
   #closeGap(buckets: Int32Array, gap: number): void {
     const mask = buckets.length / bucketWords - 1;
     let free = gap;
@@ -93,7 +93,7 @@ export class IdIndex {
       const at = bucket * bucketWords;
       if (buckets[at + 2] === 0) break;
       const wanted = hashOf(buckets[at] as number, buckets[at + 1] as number, this.#seed) & mask;
-      // How far the entry is from where it wants to be, and how far it would be from there to the free bucket.
+      // The entry's distance from its preferred bucket, and the distance from there to the free bucket.
       if (((bucket - wanted) & mask) < ((bucket - free) & mask)) continue;
       buckets.copyWithin(free * bucketWords, at, at + bucketWords);
       free = bucket;
@@ -124,7 +124,7 @@ function place(buckets: Int32Array, hash: number, low: number, high: number, tak
   buckets[at + 2] = taken;
 }
 
-/** 32 bits, all of which depend on all bits of the id: the upper ones choose the part, the lower ones the bucket. */
+/** 32 bits that all depend on all bits of the id. The upper bits choose the part, the lower bits the bucket. */
 function hashOf(low: number, high: number, seed: number): number {
   let hash = Math.imul(low ^ seed, 0x9e3779b1);
   hash = Math.imul(hash ^ (hash >>> 15) ^ high, 0x85ebca6b);

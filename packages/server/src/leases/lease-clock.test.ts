@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LeaseClock } from './lease-clock.ts';
 
-/** What of one stall may go unnoticed: the part before the tick that it delays, and what is no stall yet. */
+/** The part of a stall that may go undetected: the part before the delayed tick, and the shortest detected stall. */
 const unnoticedMs = 50 + 100;
 
 const step = fc.oneof(
@@ -11,8 +11,8 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('stall' as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
 );
 
-describe('the clock of the leases', () => {
-  test('leaves out every stall but for its beginning, whoever asks first, and never goes back', async () => {
+describe('the lease clock', () => {
+  test('skips every stall except its beginning, for any first reader, and never goes back', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const clock = new VirtualClock();
@@ -43,11 +43,11 @@ describe('the clock of the leases', () => {
     );
   });
 
-  test('neither goes back nor ahead of true time when it is asked in the middle of a stall', () => {
+  test('never goes back or ahead of true time when it is read during a stall', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 130 }), { maxLength: 20 }), (stepsMs) => {
         let trueMs = 0;
-        // No timer fires: whoever asks does so while the event loop is blocked.
+        // No timer fires: the clock is read while the event loop is blocked.
         const blocked = Object.assign(new VirtualClock(), { monotonicMs: () => trueMs, after: () => () => {} });
         const leaseClock = new LeaseClock(blocked);
         leaseClock.start();
@@ -64,7 +64,7 @@ describe('the clock of the leases', () => {
     );
   });
 
-  test('counts the stalls that it has noticed', async () => {
+  test('counts the detected stalls', async () => {
     const clock = new VirtualClock();
     const leaseClock = new LeaseClock(clock);
     leaseClock.start();
@@ -77,7 +77,7 @@ describe('the clock of the leases', () => {
     expect(leaseClock.stallCount()).toBe(1);
   });
 
-  test('is the monotonic clock until it is started, and again when it is stopped', async () => {
+  test('equals the monotonic clock before its start and after its stop', async () => {
     const clock = new VirtualClock();
     const leaseClock = new LeaseClock(clock);
     await clock.stall(1_000);

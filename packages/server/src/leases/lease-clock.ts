@@ -1,25 +1,24 @@
 import type { Clock } from '../time/clock.ts';
 
-/** A tick is due this often while the clock runs. The part of a stall before the tick that it delays goes unnoticed. */
+/** The interval of ticks while the clock runs. The part of a stall before the delayed tick goes undetected. */
 const tickMs = 50;
 /**
- * A tick that is this late means that the event loop was blocked or the process suspended. Less than this is the
- * ordinary unpunctuality of timers on a busy machine: it comes again and again, so that forgiving it would make every
- * expiry later by the sum. No renewal that has arrived is lost by it, since the sockets are read before each decision.
+ * A tick this late means that the event loop was blocked or the process suspended. Shorter delays are normal for timers
+ * on a busy machine. They occur again and again, so skipping them would delay every expiry by their sum. No renewal
+ * that has arrived is lost by it, since the sockets are read before each decision.
  */
 const stallThresholdMs = 100;
 
 /**
- * The clock by which leases run: the monotonic clock less all time during which this process was stalled.
+ * The clock by which leases run: the monotonic clock minus all time during which this process was stalled.
  *
- * A stall is not a death (rule 8): while the event loop was blocked or the process suspended, no renewal could be
- * read, so that time counts against nobody. Because deadlines, renewals and cluster time are all measured on this one
- * clock, moving every deadline by a stall is one subtraction here. It may lag true time; it never leads it, and it
- * never goes back: where a stall has been read in part before it was long enough to be one, the clock stands still for
- * as long.
+ * A stall is not a death (rule 8): while the event loop was blocked or the process suspended, no renewal could be read,
+ * so that time must not count against any lease. Deadlines, renewals and cluster time are all measured on this one
+ * clock, so one subtraction here moves every deadline by a stall. The clock may lag true time. It never runs ahead and
+ * never goes back: if part of a stall was already read before it was long enough to count, the clock stops for as long.
  *
- * Stalls are noticed by ticks that did not come, and by whoever asks for the time first, so that nobody ever sees a
- * time with a stall in it: what an append resolves, say, may run before any timer does.
+ * Stalls are detected by missing ticks, and by the first read of the clock after them. So no reader ever sees a time
+ * with a stall in it, even where a resolved append runs before any timer.
  */
 export class LeaseClock {
   readonly #clock: Clock;
@@ -33,7 +32,7 @@ export class LeaseClock {
     this.#clock = clock;
   }
 
-  /** From here on stalls are noticed; before, it is the monotonic clock. Idempotent. */
+  /** Starts to detect stalls; before, this is the monotonic clock. Idempotent. */
   start(): void {
     if (this.#tickDueMs === Infinity) this.#awaitTick();
   }
@@ -55,7 +54,7 @@ export class LeaseClock {
     return this.#lastMs;
   }
 
-  /** How many stalls have been noticed by now. */
+  /** The number of stalls detected so far. */
   stallCount(): number {
     this.nowMs();
     return this.#stalls;

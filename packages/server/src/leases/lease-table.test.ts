@@ -12,7 +12,7 @@ const lease: fc.Arbitrary<TrackedLease> = fc.record({
 });
 
 describe('LeaseTable', () => {
-  test('holds what was put into it, and gives the rows of removed leases to others', () => {
+  test('holds the added leases, and reuses the rows of removed ones', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('put', 'change', 'remove'), lease), { maxLength: 200 }),
@@ -42,10 +42,10 @@ describe('LeaseTable', () => {
     );
   });
 
-  test('keeps rows apart beyond one chunk of them, and takes no new memory for rows that were given back', () => {
+  test('keeps rows of several chunks apart, and reuses released rows without new memory', () => {
     const table = new LeaseTable(7);
     const make = (id: bigint): TrackedLease => {
-      return { id, ttlMs: Number(id) * 3, renewIndex: Number(id), deadlineMs: Number(id) / 2, state: 'dated' };
+      return { id, ttlMs: Number(id) * 3, renewIndex: Number(id), deadlineMs: Number(id) / 2, state: 'checkpointed' };
     };
     const rows = new Set<number>();
     const held = Array.from({ length: 40_000 }, (_, at) => BigInt(at + 1));

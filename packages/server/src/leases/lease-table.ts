@@ -1,35 +1,34 @@
 import { IdIndex } from './id-index.ts';
 import { trackedStates, type TrackedLease, type TrackedState } from './tracked-lease.ts';
 
-/** Rows live in chunks of this many, so that the table grows without copying a row. */
+/** Rows per chunk. The table grows by chunks, without copying a row. */
 const chunkShift = 14;
 const chunkRows = 1 << chunkShift;
 const rowMask = chunkRows - 1;
 
-/** A row is five words of eight bytes, side by side, so that a renewal finds all that it needs in one place. */
+/** A row is five adjacent words of eight bytes, so that a renewal finds everything in one place. */
 const rowWords = 5;
 const deadlineWord = 1;
 const ttlWord = 2;
 const stateWord = 3;
 const renewIndexWord = 4;
 
-/** One piece of memory, seen as ids and as numbers. */
+/** One block of memory, viewed as ids and as numbers. */
 interface Chunk {
   readonly ids: BigInt64Array;
   readonly numbers: Float64Array;
 }
 
 /**
- * All leases that a leader tracks, each in a row of typed arrays: a million leases are a few large blocks of memory
- * and not millions of objects, which spares the garbage collector and, for a renewal, most cache misses.
+ * All leases that a leader tracks, each in a row of typed arrays. A million leases are a few large blocks of memory
+ * instead of millions of objects, which saves garbage collection and, for a renewal, most cache misses.
  *
- * A row number names a lease from `add` to `remove`; then it is given to another one. The rows for the most leases
- * that were ever held at once stay allocated.
+ * A row number identifies a lease from `add` to `remove`; then it is reused. The table never shrinks.
  */
 export class LeaseTable {
   readonly #index: IdIndex;
   readonly #chunks: Chunk[] = [];
-  /** Rows that were given back; those from `#unusedRow` on have never been in use. */
+  /** Released rows. The rows from `#unusedRow` on have never been used. */
   readonly #freeRows: number[] = [];
   #unusedRow = 0;
 
@@ -66,7 +65,7 @@ export class LeaseTable {
     this.#freeRows.push(row);
   }
 
-  /** The lease of a row, as it is now. */
+  /** The current lease of a row. */
   lease(row: number): TrackedLease {
     return {
       id: this.idOf(row),

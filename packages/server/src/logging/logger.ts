@@ -2,14 +2,14 @@ import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
 import type { ServerConfig } from '../config/server-config.ts';
 
 /**
- * Structured logs: `log.warn({ leaseId, err }, 'what happened')`. Keys and values of users never go in; lease ids do.
- * Nothing is logged per request at `info` or above.
+ * Structured logs: `log.warn({ leaseId, err }, 'what happened')`. Keys and values of users are never logged; lease ids
+ * are. No request is logged at `info` or above.
  */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'>;
 
 /**
- * One JSON line an event, written to `stream` (stderr, so that stdout holds only lines for people) before the
- * call returns.
+ * One JSON line per event, written to `stream` (stderr, so that stdout has only lines for the user) before the call
+ * returns.
  */
 export function createLogger(
   config: Pick<ServerConfig, 'name' | 'logLevel'>,

@@ -13,7 +13,7 @@ test('a label is text already', () => {
   );
 });
 
-test('long lists are cut short', () => {
+test('long lists are truncated', () => {
   const leases = Array.from({ length: 10 }, (_, at) => ({ id: BigInt(at), renewIndex: 7 }));
   const line = describeCommand({ kind: 'expireLeases', leases });
   expect(line).toContain('0000000000000007@7, and 2 more');

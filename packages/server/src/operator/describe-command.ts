@@ -1,9 +1,9 @@
 import type { Command } from '@tenure/core';
 
-/** How many of a list are shown before 'and N more'. */
+/** The number of list items shown before 'and N more'. */
 const maxShown = 8;
 
-/** A command of the log on one line. Values are left out: a dump is passed around when help is needed. */
+/** A command of the log on one line. Values are left out: a dump may be shared in a support request. */
 export function describeCommand(command: Command): string {
   switch (command.kind) {
     case 'put': {
@@ -33,7 +33,7 @@ export function describeCommand(command: Command): string {
     case 'renewLeases':
       return `renewLeases ${list(command.ids, hex)}`;
     case 'claim':
-      return `claim of epoch ${command.epoch} by ${command.leader} for ${command.rightMs} ms`;
+      return `claim of epoch ${command.epoch} by ${command.leader} for ${command.leaderLeaseMs} ms`;
     case 'heartbeat':
       return 'heartbeat';
     case 'createCluster':
@@ -62,8 +62,7 @@ function hex(id: bigint): string {
   return BigInt.asUintN(64, id).toString(16).padStart(16, '0');
 }
 
-// Keys are latin1 strings inside; they are shown as the UTF-8 that they most often are, with control characters
-// escaped.
+// Keys are latin1 strings inside; they are shown as UTF-8, which they usually are, with control characters escaped.
 function quote(bytes: string): string {
   return JSON.stringify(Buffer.from(bytes, 'latin1').toString('utf8'));
 }

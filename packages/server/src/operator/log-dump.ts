@@ -3,15 +3,15 @@ import { decodeCommand } from '../replica/command-codec.ts';
 import { decodeEntry } from '../replica/entry-codec.ts';
 import { describeCommand } from './describe-command.ts';
 
-/** One entry of the log, for a person. */
+/** One entry of the log, for an operator. */
 export interface DescribedEntry {
   readonly index: number;
   readonly hash: string;
   readonly file: string;
-  /** Where in the file the record begins that holds it. */
+  /** The file offset of its record. */
   readonly offset: number;
   readonly bytes: number;
-  /** Undefined when this version cannot read the entry; then `commands` says why. */
+  /** Undefined when this version cannot read the entry; then `commands` has the reason. */
   readonly epoch: number | undefined;
   /** Cluster time. */
   readonly timeMs: number | undefined;
@@ -20,8 +20,8 @@ export interface DescribedEntry {
 }
 
 /**
- * The entries with an index in [from, to] of the log in a data folder, in order. Changes nothing, and may be used
- * while a server runs. Stops with EngineError `damaged` at the first place that cannot be read.
+ * The entries with an index in [from, to] of the log in a data folder, in order. Changes nothing, and may be used while
+ * a server runs. Stops with EngineError `damaged` at the first unreadable place.
  */
 export async function* describeLog(
   dataFolder: string,

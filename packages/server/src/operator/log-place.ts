@@ -6,13 +6,13 @@ import { listNames } from '../engines/file/file-names.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
 import { openSharedEngine, type SharedEngineOptions } from '../engines/shared-engine.ts';
 
-/** Where a log is kept, as the flags of `tenure serve` name it. */
+/** The location of a log, from the flags of `tenure serve`. */
 export type LogPlace =
   | { readonly kind: 'folder'; readonly dataDir: string }
   /** postgres://... with the schema, or etcd://... */
   | ({ readonly kind: 'shared' } & Pick<SharedEngineOptions, 'url' | 'schema' | 'tls' | 'login'>);
 
-/** Opens a log that must be there already. Rejects with EngineError. */
+/** Opens an existing log. Rejects with EngineError. */
 export async function openExistingLog(place: LogPlace): Promise<LogEngine> {
   if (place.kind === 'shared') {
     return openSharedEngine({ ...place, dedicated: false, mustExist: true, onNotice: () => undefined });
@@ -23,7 +23,7 @@ export async function openExistingLog(place: LogPlace): Promise<LogEngine> {
   return openFileEngine({ folder });
 }
 
-/** The place as an operator may see it: without a password. */
+/** The location for messages to an operator: without a password. */
 export function placeText(place: LogPlace): string {
   if (place.kind === 'folder') return place.dataDir;
   const url = place.url.replace(/^(\w+:\/\/[^:@/]*):[^@/]*@/, '$1:***@');

@@ -1,4 +1,4 @@
-import { SnapshotReader, type StateMachine } from '@tenure/core';
+import type { StateMachine } from '@tenure/core';
 import { chainHash } from '../engines/chain-hash.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import { seedFolder } from '../engines/file/seeded-folder.ts';
@@ -6,57 +6,46 @@ import type { Position, SharedLogEngine } from '../engines/log-engine.ts';
 import { openSharedEngine } from '../engines/shared-engine.ts';
 import { randomId } from '../random/random-id.ts';
 import { systemRandom } from '../random/system-random.ts';
-import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import { sleep } from '../time/sleep.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { placeText, type LogPlace } from './log-place.ts';
+import { readSavedSnapshot } from './saved-snapshot.ts';
 import { type SnapshotStatus, snapshotStatus } from './snapshot-status.ts';
-import { snapshotStream } from './snapshot-stream.ts';
 
-/** How often the outcome is asked for when the connection broke over it, and how long that goes on. */
+/** How often, and for how long, the outcome is checked after the connection broke. */
 const lookIntervalMs = 250;
 const maxLooks = 40;
 
 /**
- * Makes a new log from a snapshot file, in a data folder or on an engine that servers share. It is the log of a new
- * cluster, without members, which goes on from the revision, the leases and the cluster time of the old one; see the
- * decision record 010. Verifies the file first. Resolves with what was restored; `clusterId` is the new one. Rejects as
- * snapshotStatus does, and with EngineError when the place cannot be used or holds a log already.
+ * Creates a new log from a snapshot file, in a data folder or on an engine that servers share. It is the log of a new
+ * cluster, without members, which continues from the revision, the leases and the cluster time of the old one; see the
+ * decision record 010. Verifies the file first. Resolves with a summary of the restored state; `clusterId` is the new
+ * one. Rejects as snapshotStatus does, and with EngineError when the location cannot be used or holds a log already.
  */
 export async function restoreSnapshot(path: string, place: LogPlace): Promise<SnapshotStatus> {
   const status = await snapshotStatus(path);
   const clusterId = randomId(systemRandom);
-  const { head, state } = await readAsNewCluster(path, clusterId);
+  const secret = systemRandom.bytes(32).toString('base64url');
+  const { head, state } = await readSavedSnapshot(path, ({ isFinal }) => ({
+    clusterId,
+    secret,
+    isFinal: isFinal === true,
+  }));
   const { index, hash } = head.position;
-  // The hash names the cluster, so that a server which has applied the former log up to here does not go on in this
-  // one.
+  // The hash depends on the cluster id, so that a server which has applied the former log up to here cannot continue in
+  // this one.
   const position = { index, hash: chainHash(hash, Buffer.from(`restored as cluster ${clusterId.toString(16)}`)) };
   if (place.kind === 'folder') await seedFolder(place.dataDir, position, chunksOf(state), systemRandom);
   else await seedShared(place, position, state);
   return { ...status, clusterId: String(clusterId) };
 }
 
-async function readAsNewCluster(
-  path: string,
-  clusterId: bigint,
-): Promise<{ readonly head: SnapshotFileHead; readonly state: StateMachine }> {
-  let head: SnapshotFileHead | undefined;
-  const reader = new SnapshotReader();
-  for await (const part of readSnapshotFile(snapshotStream(path))) {
-    if ('head' in part) head = part.head;
-    else reader.push(part.chunk);
-  }
-  if (head === undefined) throw new Error('a snapshot was read without its head');
-  const secret = systemRandom.bytes(32).toString('base64url');
-  return { head, state: reader.finish({ clusterId, secret, isFinal: head.isFinal === true }) };
-}
-
 async function* chunksOf(state: StateMachine): AsyncGenerator<Uint8Array> {
   const steps = state.snapshotForEngine();
   for (let step = steps.next(); step.done !== true; step = steps.next()) {
     yield step.value;
-    await breathe(systemClock);
+    await yieldToEventLoop(systemClock);
   }
 }
 
@@ -80,7 +69,7 @@ async function seedShared(
   }
 }
 
-/** Whether a seed whose connection broke was carried out after all. */
+/** Whether a seed whose connection broke has taken effect. */
 async function wasSeeded(engine: SharedLogEngine, position: Position): Promise<boolean> {
   for (let look = 1; look <= maxLooks; look += 1) {
     try {

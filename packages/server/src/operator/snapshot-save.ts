@@ -3,19 +3,19 @@ import type { LogEngine } from '../engines/log-engine.ts';
 import { decodeCommand } from '../replica/command-codec.ts';
 import { recover } from '../replica/recovery.ts';
 import { writeSnapshotFile } from '../replica/snapshot-file.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import { sleep } from '../time/sleep.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { tenureVersion } from '../version.ts';
 import { openExistingLog, placeText, type LogPlace } from './log-place.ts';
 
-/** A leader appends at least each heartbeat interval, which is 200 ms unless it was set to more. */
+/** A log that does not grow for this long has no leader: a leader appends at least every 200 ms by default. */
 const quietMs = 1_000;
 
 /**
- * The bytes of a snapshot file of a log that no server uses: everything that was ever acknowledged is in it. Rejects
- * with EngineError: `locked` while a server runs on a data folder, `conflict` when one appends to a shared log, before
- * the last byte is given.
+ * The bytes of a snapshot file of a log without a running server, with every acknowledged write. Rejects with
+ * EngineError: `locked` while a server runs on a data folder, `conflict` when one appends to a shared log, before the
+ * last byte is returned.
  */
 export async function* snapshotOfLog(place: LogPlace): AsyncGenerator<Uint8Array> {
   const engine = await openExistingLog(place);
@@ -29,7 +29,7 @@ export async function* snapshotOfLog(place: LogPlace): AsyncGenerator<Uint8Array
     async function* chunks(): AsyncGenerator<Uint8Array> {
       for (let step = steps.next(); step.done !== true; step = steps.next()) {
         yield step.value;
-        await breathe(systemClock);
+        await yieldToEventLoop(systemClock);
       }
       await checkQuiet(engine, position.index);
     }

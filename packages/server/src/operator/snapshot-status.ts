@@ -1,22 +1,20 @@
-import { SnapshotReader, type StateMachine } from '@tenure/core';
 import { stat } from 'node:fs/promises';
-import { readSnapshotFile, type SnapshotFileHead } from '../replica/snapshot-file.ts';
-import { snapshotStream } from './snapshot-stream.ts';
+import { readSavedSnapshot } from './saved-snapshot.ts';
 
-/** What a snapshot file holds. */
+/** A summary of a snapshot file. */
 export interface SnapshotStatus {
   /** Of the whole state, 8 hex digits: equal for equal states. */
   readonly hash: string;
   readonly revision: number;
-  /** The oldest revision that can be read, 0 when none was compacted. */
+  /** The oldest readable revision, 0 without a compaction. */
   readonly compactRevision: number;
   readonly keys: number;
   readonly leases: number;
-  /** Index of the last entry of the log that it holds. */
+  /** Index of its last log entry. */
   readonly entry: number;
   /** Decimal. */
   readonly clusterId: string;
-  /** The version that saved it. */
+  /** The version that wrote it. */
   readonly savedBy: string;
   readonly sizeBytes: number;
 }
@@ -24,7 +22,7 @@ export interface SnapshotStatus {
 /** Reads and verifies a snapshot file. Rejects with SnapshotFileError, SnapshotError or the system's error. */
 export async function snapshotStatus(path: string): Promise<SnapshotStatus> {
   const { size } = await stat(path);
-  const { head, state } = await readSnapshot(path);
+  const { head, state } = await readSavedSnapshot(path);
   return {
     hash: state.stateHash().toString(16).padStart(8, '0'),
     revision: state.currentRevision,
@@ -36,15 +34,4 @@ export async function snapshotStatus(path: string): Promise<SnapshotStatus> {
     savedBy: head.tenureVersion,
     sizeBytes: size,
   };
-}
-
-async function readSnapshot(path: string): Promise<{ head: SnapshotFileHead; state: StateMachine }> {
-  let head: SnapshotFileHead | undefined;
-  const reader = new SnapshotReader();
-  for await (const part of readSnapshotFile(snapshotStream(path))) {
-    if ('head' in part) head = part.head;
-    else reader.push(part.chunk);
-  }
-  if (head === undefined) throw new Error('a snapshot was read without its head');
-  return { head, state: reader.finish() };
 }

@@ -1,7 +1,7 @@
-/** Where random numbers come from. Whatever needs one is handed it, so that a simulator can hand in a seeded one. */
+/** A source of random numbers. It is injected everywhere, so that a simulator can inject a seeded one. */
 export interface Random {
-  /** Fit for secrets: they cannot be foretold from earlier ones. */
+  /** Suitable for secrets: earlier bytes do not predict later ones. */
   bytes(count: number): Buffer;
-  /** From 0 up to, and without, 1. Not fit for secrets. */
+  /** From 0 inclusive to 1 exclusive. Not suitable for secrets. */
   fraction(): number;
 }

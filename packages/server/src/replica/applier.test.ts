@@ -17,7 +17,7 @@ function start(): { applier: Applier; apply: (index: number) => void } {
   return { applier, apply: (index) => void applier.apply({ index, hash: '' }, { epoch: 0, timeMs: 0 }, [], []) };
 }
 
-test('who waits for an index is answered when that entry is applied, and no sooner', async () => {
+test('a waiter for an index is answered when that entry is applied, not before', async () => {
   const { applier, apply } = start();
   const answered: number[] = [];
   for (const index of [3, 1, 2]) void applier.whenApplied(index).then(() => answered.push(index));
@@ -29,7 +29,7 @@ test('who waits for an index is answered when that entry is applied, and no soon
   await applier.whenApplied(2);
 });
 
-test('who waits for an index that will never be applied is refused', async () => {
+test('a waiter for an index that will never be applied is rejected', async () => {
   const { applier, apply } = start();
   const [near, far] = [applier.whenApplied(1), applier.whenApplied(2)];
   apply(1);

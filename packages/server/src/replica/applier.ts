@@ -7,17 +7,17 @@ import { decodeEntry, type EncodedCommand, type EntryHeaders, type Origin } from
 export interface ApplierOptions {
   readonly state: StateMachine;
   readonly position: Position;
-  /** Called after each entry, whose apply began then, before anybody who waits for it is answered. */
+  /** Called after each entry, before any waiter is answered. The apply began at `beganMs`. */
   readonly onApplied: (entry: Entry, applied: Applied, beganMs: number) => void;
-  /** Whether a client of this server waits for what the command with this origin answers. */
+  /** Whether a client of this server waits for the response to the command with this origin. */
   readonly isAwaited: (origin: Origin) => boolean;
-  /** One command with an origin was applied. */
+  /** A command with an origin was applied. */
   readonly onOutcome: (origin: Origin, response: CommandResponse) => void;
   readonly clock: Clock;
   readonly measured: (durationMs: number) => void;
 }
 
-/** An index that somebody waits for. */
+/** A caller that waits until an index is applied. */
 interface Waiter {
   readonly index: number;
   readonly resolve: () => void;
@@ -25,8 +25,8 @@ interface Waiter {
 }
 
 /**
- * Applies the log to the state, entry by entry, whoever appended them, and tells those who wait for an index or an
- * outcome.
+ * Applies the log to the state, entry by entry, and answers the waiters for indexes and outcomes. The entries may come
+ * from any server.
  */
 export class Applier {
   readonly state: StateMachine;
@@ -46,8 +46,8 @@ export class Applier {
   }
 
   /**
-   * Applies an entry as it came from the engine. Throws if this version does not know all of it; then nothing was
-   * applied.
+   * Applies an entry as read from the engine. Throws if this version does not know every command in it; then nothing
+   * was applied.
    */
   applyLogged({ position, bytes }: LoggedEntry): void {
     const { headers, commands } = decodeEntry(bytes);
@@ -79,8 +79,8 @@ export class Applier {
   }
 
   /**
-   * The state was replaced by a snapshot at `position`. Nobody is told of the outcomes that lie before it; who waits
-   * for an index is answered.
+   * The state was replaced by a snapshot at `position`. The outcomes before it are not reported. Waiters for an index
+   * at or before it are answered.
    */
   skipTo(position: Position): void {
     this.#position = position;

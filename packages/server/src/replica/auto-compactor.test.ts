@@ -24,12 +24,12 @@ function compactorOf(
       compactRevision: compacted.at(-1) ?? -1,
       sizeBytes: 0,
       sizeInUseBytes: 0,
-      isScrubbed: true,
+      isGarbageCollected: true,
     }),
     quotaBytes: 1_000_000,
     oldestWatched: () => undefined,
     compact: (revision) => {
-      if (state.refusing === true) return Promise.reject(new Error('the log refuses'));
+      if (state.refusing === true) return Promise.reject(new Error('the log rejects the append'));
       compacted.push(revision);
       return Promise.resolve();
     },
@@ -37,7 +37,7 @@ function compactorOf(
   return { compacted, compactor };
 }
 
-test('in revision mode the last revisions are kept, looked at every five minutes', async () => {
+test('revision mode keeps the last revisions and checks every five minutes', async () => {
   const state = { revision: 50 };
   const { compacted, compactor } = compactorOf({ mode: 'revision', retention: 100 }, state);
   await clock.advance(5 * minuteMs);
@@ -50,7 +50,7 @@ test('in revision mode the last revisions are kept, looked at every five minutes
   expect(compacted).toEqual([150]);
 });
 
-test('in periodic mode what is younger than the retention is kept', async () => {
+test('periodic mode keeps the history within the retention', async () => {
   const state = { revision: 1 };
   const { compacted, compactor } = compactorOf({ mode: 'periodic', retentionMs: 10 * minuteMs }, state);
   for (let minute = 1; minute <= 25; minute += 1) {
@@ -62,7 +62,7 @@ test('in periodic mode what is younger than the retention is kept', async () => 
   compactor.stop();
 });
 
-test('a compaction that the log refuses ends nothing, and is tried again', async () => {
+test('a compaction that the log rejects is retried', async () => {
   const state = { revision: 250, refusing: true };
   const { compacted, compactor } = compactorOf({ mode: 'revision', retention: 100 }, state);
   await clock.advance(5 * minuteMs);
@@ -75,7 +75,7 @@ test('a compaction that the log refuses ends nothing, and is tried again', async
 describe('by default', () => {
   const quotaBytes = 4 * 1024 * 1024;
 
-  test('acquiring and releasing without end leaves the newer part of the history, within its share', async () => {
+  test('endless acquiring and releasing keeps the newer part of the history, within its share', async () => {
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });
     let mostBytes = 0;
     let leastRevisions = Infinity;
@@ -86,14 +86,14 @@ describe('by default', () => {
       if (compactRevision > 0) leastRevisions = Math.min(leastRevisions, currentRevision - compactRevision);
     }
     history.stop();
-    // A second of it comes on top, which is when it is looked at next.
+    // One more second of history accumulates until the next check.
     expect(mostBytes).toBeLessThan(quotaBytes / 2);
     expect(history.compactions).toBeGreaterThan(5);
-    // What was written in the last half of a second is there whenever one looks.
+    // The writes of the last half second are present at every check.
     expect(leastRevisions).toBeGreaterThanOrEqual(1_000);
   });
 
-  test('a history that is small is kept for an hour', async () => {
+  test('a small history is kept for an hour', async () => {
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 0 });
     history.cycle(100);
     const written = history.state.currentRevision;
@@ -105,7 +105,7 @@ describe('by default', () => {
     expect(history.state.compactRevision).toBe(written);
   });
 
-  test('a watch that has still to read is waited for until the history takes its share twice', async () => {
+  test('compaction waits for a lagging watch until the history takes twice its share', async () => {
     const wanted = 50;
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 200, oldestWatched: () => wanted });
     let waitedUntilBytes = 0;
@@ -120,7 +120,7 @@ describe('by default', () => {
     expect(waitedUntilBytes).toBeLessThan((quotaBytes * 3) / 4);
   });
 
-  test('where live keys take most of the quota, history goes down to what is left for it', async () => {
+  test('when live keys take most of the quota, the history shrinks to the rest', async () => {
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 100 });
     history.fill(0.75);
     for (let second = 1; second <= 60; second += 1) await history.nextSecond();
@@ -128,7 +128,7 @@ describe('by default', () => {
     expect(history.state.sizeBytes).toBeLessThan(0.9 * quotaBytes);
   });
 
-  test('nothing is compacted while what was compacted before is not freed yet, as during a snapshot', async () => {
+  test('nothing is compacted while garbage collection is pending, as during a snapshot', async () => {
     const history = new BusyHistory({ quotaBytes, cyclesPerSecond: 1_000 });
     while (history.compactions === 0) await history.nextSecond();
     const snapshot = history.state.snapshot();

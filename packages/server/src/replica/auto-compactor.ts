@@ -3,10 +3,10 @@ import type { AutoCompaction } from '../config/auto-compaction.ts';
 import type { Clock } from '../time/clock.ts';
 import { every } from '../time/every.ts';
 
-/** What of the state is looked at. */
+/** The part of the state that the compactor reads. */
 export type CompactedState = Pick<
   StateMachine,
-  'currentRevision' | 'compactRevision' | 'sizeBytes' | 'sizeInUseBytes' | 'isScrubbed'
+  'currentRevision' | 'compactRevision' | 'sizeBytes' | 'sizeInUseBytes' | 'isGarbageCollected'
 >;
 
 export interface AutoCompactorOptions {
@@ -14,35 +14,37 @@ export interface AutoCompactorOptions {
   readonly policy: AutoCompaction;
   readonly state: () => CompactedState;
   readonly quotaBytes: number;
-  /** The oldest revision that a watch of this server has still to read; undefined while all have read everything. */
+  /** The oldest revision that a watch of this server has still to read; undefined while no watch lags. */
   readonly oldestWatched: () => number | undefined;
-  /** May reject: then the compaction is tried again when the next is due. */
+  /** May reject. The compaction is then retried when the next one is due. */
   readonly compact: (revision: number) => Promise<void>;
 }
 
-/** In revision mode the history is looked at this often, as etcd does. */
+/** The interval of checks in revision mode, as in etcd. */
 const revisionIntervalMs = 5 * 60_000;
-/** In periodic mode the revision is noted this many times in a retention, but not more rarely than once an hour. */
+/** In periodic mode the revision is sampled this many times per retention, and at least once an hour. */
 const samplesPerRetention = 10;
 const hourMs = 60 * 60_000;
-/** By default the size of the history is looked at this often. */
+/** The interval of checks of the history's size in the default mode. */
 const sizeIntervalMs = 1_000;
-/** By default history may take this share of the quota. A watch that has still to read of it may let it take twice. */
+/**
+ * In the default mode the history may take this share of the quota, or twice that while a watch has still to read it.
+ */
 const maxHistoryShare = 1 / 4;
-/** Where the whole state takes more than this of the quota, history may take no more than that. */
+/** If the whole state takes more than this share of the quota, the history may take only `pressedHistoryShare`. */
 const pressingShare = 0.8;
 const pressedHistoryShare = 1 / 64;
 
 /**
- * Compacts the history by itself: down to the last N revisions, or to what is younger than the retention. Follows
- * etcd's documents (op-guide/maintenance): with a retention above an hour it compacts every hour, else once a
- * retention. By default it is also compacted where it takes too large a share of the quota, to the newer half of it, as
- * often as that takes: see the decision record 020.
+ * Compacts the history automatically: down to the last N revisions, or to what is younger than the retention. Follows
+ * etcd's documentation (op-guide/maintenance): with a number of revisions it checks every 5 minutes; with a retention
+ * above an hour it compacts every hour, else once per retention. The default mode (`bounded`) keeps the retention too,
+ * and drops the older half of the history when it takes too large a share of the quota: see the decision record 020.
  */
 export class AutoCompactor {
   readonly #options: AutoCompactorOptions;
   readonly #cancels: (() => void)[] = [];
-  /** Periodic mode: the revision at each look, the oldest first, one more than make up a retention. */
+  /** Periodic mode: the revision at each check, oldest first, one more than a retention needs. */
   readonly #samples: number[] = [];
   #looks = 0;
   #isCompacting = false;
@@ -52,7 +54,7 @@ export class AutoCompactor {
     const { clock, policy } = options;
     const intervalMs =
       policy.mode === 'revision' ? revisionIntervalMs : Math.min(policy.retentionMs, hourMs) / samplesPerRetention;
-    // Node turns a longer delay into 1 ms; the intervals stay far below.
+    // setTimeout turns a delay above 2^31 ms into 1 ms; the intervals stay far below.
     this.#cancels.push(every(clock, intervalMs, () => this.#look(this.#dueByAge(intervalMs))));
     if (policy.mode !== 'bounded') return;
     this.#cancels.push(every(clock, sizeIntervalMs, () => this.#look(this.#dueBySize())));
@@ -66,13 +68,13 @@ export class AutoCompactor {
     const { state, compact } = this.#options;
     if (revision === undefined || revision <= state().compactRevision || this.#isCompacting) return;
     this.#isCompacting = true;
-    // Where the log takes nothing now, or the server is stopping, nothing is lost by compacting later.
+    // If the log rejects the compaction, or the server is stopping, compacting later loses nothing.
     void compact(revision)
       .catch(() => undefined)
       .finally(() => (this.#isCompacting = false));
   }
 
-  /** The revision to compact to now, if it is time. */
+  /** The revision to compact to now, if a compaction is due. */
   #dueByAge(intervalMs: number): number | undefined {
     const { policy, state } = this.#options;
     const current = state().currentRevision;
@@ -85,12 +87,13 @@ export class AutoCompactor {
     return this.#looks % samplesPerRetention === 1 ? oldest : undefined;
   }
 
-  /** The newer half of the history stays; if that is still too much, the next look halves it again. */
+  /** Keeps the newer half of the history. If that is still too much, the next check halves it again. */
   #dueBySize(): number | undefined {
     const { state, quotaBytes, oldestWatched } = this.#options;
-    const { currentRevision, compactRevision, sizeBytes, sizeInUseBytes, isScrubbed } = state();
-    // What was compacted and is not freed yet counts still: only then is it known what there is left.
-    if (!isScrubbed) return undefined;
+    const { currentRevision, compactRevision, sizeBytes, sizeInUseBytes, isGarbageCollected } = state();
+    // Compacted history that is not freed yet still counts. The size of the rest is known only after garbage
+    // collection.
+    if (!isGarbageCollected) return undefined;
     const historyBytes = sizeBytes - sizeInUseBytes;
     const isPressed = sizeBytes > quotaBytes * pressingShare;
     const maxBytes = quotaBytes * (isPressed ? pressedHistoryShare : maxHistoryShare);

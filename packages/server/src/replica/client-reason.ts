@@ -1,8 +1,8 @@
 import type { EngineTrouble, engineTroubles } from '../engines/engine-trouble.ts';
 
 /**
- * Why something is not answered, in the only words that clients are told: in the trailer `tenure-reason`, in /readyz
- * and in Status. Names, addresses and what others said are for the log of the server.
+ * Why a request is not answered. Clients see these texts and no others: in the trailer `tenure-reason`, in /readyz and
+ * in Status. Names, addresses and the messages of other systems appear only in the server's log.
  */
 export const clientReasons = {
   noLeader: 'there is no leader',

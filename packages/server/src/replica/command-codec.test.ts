@@ -38,7 +38,9 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     .array(fc.record({ id, renewIndex: whole, deadlineMs: whole }))
     .map((leases): Command => ({ kind: 'checkpointLeases', leases })),
   fc.array(id).map((ids): Command => ({ kind: 'renewLeases', ids })),
-  fc.record({ epoch: whole, leader: fc.string(), rightMs: whole }).map((each): Command => ({ kind: 'claim', ...each })),
+  fc
+    .record({ epoch: whole, leader: fc.string(), leaderLeaseMs: whole })
+    .map((each): Command => ({ kind: 'claim', ...each })),
   fc.constant<Command>({ kind: 'heartbeat' }),
   fc
     .record({ clusterId: unsignedId, secret: fc.string() })

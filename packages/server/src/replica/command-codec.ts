@@ -14,7 +14,7 @@ import {
 } from '@tenure/codec';
 import type { EncodedCommand } from './entry-codec.ts';
 
-/** Kinds of commands in the log. A number is for ever; a new kind stops a server that does not know it. */
+/** Kinds of commands in the log. A number is permanent; a new kind stops a server that does not know it. */
 const kinds = {
   put: 1,
   deleteRange: 2,
@@ -82,8 +82,8 @@ function encodePayload(command: Command): Buffer {
     case 'renewLeases':
       return bytesOf(tenureLog.RenewLeasesSchema, { ids: [...command.ids] });
     case 'claim': {
-      const { epoch, leader, rightMs } = command;
-      return bytesOf(tenureLog.ClaimSchema, { epoch: BigInt(epoch), leader, rightMs: BigInt(rightMs) });
+      const { epoch, leader, leaderLeaseMs } = command;
+      return bytesOf(tenureLog.ClaimSchema, { epoch: BigInt(epoch), leader, leaderLeaseMs: BigInt(leaderLeaseMs) });
     }
     case 'heartbeat':
       return noBytes;
@@ -151,8 +151,8 @@ const decoders: Readonly<Record<number, Decode>> = {
     ids: decodeMessage(tenureLog.RenewLeasesSchema, payload).ids,
   }),
   [kinds.claim]: (payload) => {
-    const { epoch, leader, rightMs } = decodeMessage(tenureLog.ClaimSchema, payload);
-    return { kind: 'claim', epoch: Number(epoch), leader, rightMs: Number(rightMs) };
+    const { epoch, leader, leaderLeaseMs } = decodeMessage(tenureLog.ClaimSchema, payload);
+    return { kind: 'claim', epoch: Number(epoch), leader, leaderLeaseMs: Number(leaderLeaseMs) };
   },
   [kinds.heartbeat]: () => ({ kind: 'heartbeat' }),
   [kinds.createCluster]: (payload) => {
@@ -204,7 +204,7 @@ export function decodeCommand({ kind, payload }: EncodedCommand): Command {
   return decode(payload);
 }
 
-/** The straight-line encoders leave room for gRPC's prefix, which the log has no use for. */
+/** The hand-written encoders leave room for gRPC's prefix, which the log has no use for. */
 function withoutHeadroom(framed: Buffer): Buffer {
   return framed.subarray(frameHeadroomBytes);
 }

@@ -9,11 +9,11 @@ import { sleep } from '../time/sleep.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry } from './entry-codec.ts';
 
-/** Tries that end without an answer before the start is given up. */
+/** Failed attempts before the start fails. */
 const maxTries = 20;
 const retryDelayMs = 250;
 
-/** Makes a log that is empty into that of a new cluster. Whichever server comes first does; the others find it done. */
+/** Creates the cluster in an empty log. The first server to append does it; the others find the cluster there. */
 export async function ensureCluster(
   engine: LogEngine,
   { clock, random }: { readonly clock: Clock; readonly random: Random },

@@ -8,7 +8,7 @@ import { Applier } from './applier.ts';
 import { FollowLoop } from './follow-loop.ts';
 import { systemClock } from '../time/system-clock.ts';
 
-test('an engine that is away for long costs nothing for each try', async () => {
+test('retries against an unavailable engine allocate nothing', async () => {
   const engine = memoryEngine();
   const listeners: number[] = [];
   let enough: () => void = () => {};

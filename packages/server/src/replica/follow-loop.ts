@@ -1,30 +1,30 @@
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine } from '../engines/log-engine.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { sleep } from '../time/sleep.ts';
 import type { Applier } from './applier.ts';
 
-/** How long the loop waits before it tries again after the engine failed in a way that may pass. */
+/** Delay before a retry after the engine failed in a way that may pass. */
 const retryDelayMs = 200;
 
 export interface FollowLoopOptions {
   readonly clock: Clock;
-  /** An entry of so many bytes was applied. */
+  /** An entry of this size was applied. */
   readonly applied: (bytes: number) => void;
   /**
-   * What comes next in the log is gone: moves the applier on to a snapshot. May reject as an engine does; then it is
-   * called again where that may pass.
+   * The next entries were trimmed from the log: moves the applier to a snapshot. May reject with the engine's error; it
+   * is called again if that error may pass.
    */
   readonly trimmed: () => Promise<void>;
-  /** The log cannot be followed any more: the message says what an operator can do. */
+  /** The log cannot be followed any more. The message says what an operator can do. */
   readonly failed: (error: Error) => void;
 }
 
 /**
- * Reads what others append and applies it, from where the applier stands. An engine that is away is waited for; where
- * the log has been trimmed away in front of it, it goes on behind the newest snapshot. What cannot pass (a log that is
- * not the one that was applied, a command of a newer version) is told, once.
+ * Reads the entries that other servers append, and applies them from the applier's position. It retries while the
+ * engine is unavailable, and continues from the newest snapshot when the next entries were trimmed. An error that
+ * cannot pass (another log than the applied one, a command of a newer version) is reported once.
  */
 export class FollowLoop {
   readonly #engine: LogEngine;
@@ -39,7 +39,7 @@ export class FollowLoop {
     this.#options = options;
   }
 
-  /** Begins at the applier's position. Must not be called while the loop runs. */
+  /** Starts at the applier's position. Must not be called while the loop runs. */
   start(): void {
     if (this.#abort !== undefined) throw new Error('the follow loop was started twice');
     const abort = new AbortController();
@@ -47,7 +47,7 @@ export class FollowLoop {
     this.#running = this.#run(abort.signal);
   }
 
-  /** Resolves when nothing more will be applied by this loop. */
+  /** Resolves when this loop applies nothing more. */
   async stop(): Promise<void> {
     this.#abort?.abort();
     await this.#running;
@@ -66,7 +66,7 @@ export class FollowLoop {
             this.#applier.applyLogged(entry);
             this.#options.applied(entry.bytes.length);
           }
-          await breathe(this.#options.clock);
+          await yieldToEventLoop(this.#options.clock);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -75,7 +75,7 @@ export class FollowLoop {
           this.#options.failed(error instanceof Error ? error : new Error(String(error)));
           return;
         }
-        // A snapshot that was replaced while it was read is told as trimmed too: it is not tried again at once.
+        // A snapshot that is replaced during the read also fails as trimmed. An immediate retry would fail again.
         if (code !== 'trimmed' || isTrimmed) await sleep(this.#options.clock, retryDelayMs, signal);
         isTrimmed ||= code === 'trimmed';
       }

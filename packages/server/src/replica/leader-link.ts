@@ -1,16 +1,13 @@
 import type { PendingProposal } from './pending-proposals.ts';
 
-/**
- * The way from a follower to the leader, as the replica uses it. It belongs to one epoch; when that is over, so is
- * the link.
- */
+/** The link from a follower to the leader, as the replica uses it. A link belongs to one epoch and ends with it. */
 export interface LeaderLink {
   readonly epoch: number;
   /**
-   * Hands a proposal to the leader. The outcome is read from the log; if the leader says that it did not append it,
-   * the link tells the replica (`returned`, `refused`).
+   * Forwards a proposal to the leader. The outcome is read from the log. If the leader reports that it did not append
+   * the proposal, the link tells the replica (`returned`, `refused`).
    */
   propose(proposal: PendingProposal): void;
-  /** An index that everything acknowledged anywhere before this call has at most. Rejects when the link breaks. */
+  /** An index at or above every entry acknowledged anywhere before this call. Rejects when the link breaks. */
   readIndex(): Promise<number>;
 }

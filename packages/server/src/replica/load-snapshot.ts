@@ -1,18 +1,18 @@
 import { SnapshotReader, type StateMachine } from '@tenure/core';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 
-/** A state as a snapshot holds it, and the place in the log up to which it is that. */
+/** A state loaded from a snapshot, and its position in the log. */
 export interface LoadedSnapshot {
   readonly state: StateMachine;
   readonly position: Position;
 }
 
 /**
- * Reads the newest snapshot, chunk by chunk, between which the event loop is free; undefined when there is none.
- * Rejects with what the engine says: `trimmed` or `unavailable` where a newer one has come in the place of the one that
- * was being read, so that it may be tried again. An abort rejects with the signal's reason.
+ * Reads the newest snapshot in chunks, between which the event loop runs; undefined when there is none. Rejects with
+ * the engine's error: `trimmed` or `unavailable` if a newer snapshot replaced this one during the read, so that the
+ * caller may retry. An abort rejects with the signal's reason.
  */
 export async function loadSnapshot(
   engine: LogEngine,
@@ -26,7 +26,7 @@ export async function loadSnapshot(
   for await (const chunk of chunks) {
     signal?.throwIfAborted();
     reader.push(chunk);
-    await breathe(clock);
+    await yieldToEventLoop(clock);
   }
   const state = reader.finish();
   if (state.appliedIndex !== position.index) {

@@ -7,19 +7,19 @@ interface Reader {
   readonly reject: (error: Error) => void;
 }
 
-/** What may wait for a read index; more is refused as overloaded. */
+/** Limit on reads that wait for a read index; more are refused as overloaded. */
 const maxWaitingReads = 65_536;
 
 /**
- * Linearizable reads that wait until the state here is no older than their arrival. One question to the leader serves
- * all that wait when it is asked; those that come later wait for the next. While nobody leads, they wait for their
- * deadline.
+ * Linearizable reads that wait until the local state is no older than their arrival. One question to the leader serves
+ * all reads that wait when it is sent; later reads wait for the next question. Without a leader, a read waits until its
+ * timeout.
  */
 export class ReadQueue {
   readonly #timeoutMs: number;
   /**
-   * Resolves when the state is as new as the call; undefined while nobody can be asked; rejects when the answer was
-   * lost.
+   * Resolves when the state is as new as the call. Undefined while there is no leader to ask. Rejects when the answer
+   * was lost.
    */
   readonly #catchUp: () => Promise<void> | undefined;
   #waiting: Reader[] = [];
@@ -41,8 +41,8 @@ export class ReadQueue {
   }
 
   /**
-   * Asks, if somebody waits, nothing is asked yet, and somebody can be asked: to be called when that may have
-   * changed.
+   * Asks the leader if a read waits, no question is in flight, and a leader can be asked. To be called when that may
+   * have changed.
    */
   pump(): void {
     if (this.#asked.length > 0 || this.#waiting.length === 0) return;
@@ -58,14 +58,14 @@ export class ReadQueue {
         this.pump();
       },
       () => {
-        // Nothing was promised to these: they ask again, whoever leads then.
+        // The question had no answer. These reads ask again, under the next leader if there is one.
         this.#asked = [];
         this.#waiting = [...readers, ...this.#waiting];
       },
     );
   }
 
-  /** Gives up on those that have waited for too long; `reason` says why, if it is known. */
+  /** Refuses reads whose time is up. `reason` says why they had no answer, if that is known. */
   expire(nowMs: number, reason?: ClientReason): void {
     const late = (reader: Reader): boolean => reader.expiresMs <= nowMs;
     if (!this.#waiting.some(late) && !this.#asked.some(late)) return;

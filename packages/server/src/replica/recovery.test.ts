@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
 
-/** A log of so many puts, handed out one by one, with a snapshot behind the first few of them. */
+/** A log of `count` puts that is read one entry at a time, with a snapshot behind the first few entries. */
 async function logOf(entries: number, snapshotAt: number): Promise<{ engine: LogEngine; state: StateMachine }> {
   const engine = memoryEngine({ maxFollowBytes: 1 });
   engines.push(engine);
@@ -38,7 +38,7 @@ async function logOf(entries: number, snapshotAt: number): Promise<{ engine: Log
   return { engine, state };
 }
 
-test('what lies behind the snapshot is applied up to the end of the log, however it is handed out', async () => {
+test('the entries after the snapshot are applied up to the end of the log, in chunks of any size', async () => {
   const { engine, state } = await logOf(7, 3);
   const recovered = await recover(engine, decodeCommand, systemClock);
   expect(recovered.replayed).toBe(4);
@@ -47,7 +47,7 @@ test('what lies behind the snapshot is applied up to the end of the log, however
 });
 
 test.for<EngineErrorCode>(['trimmed', 'unavailable'])(
-  'a log that is %s while it is read is read once more',
+  'a log that is %s during the read is read again',
   async (code) => {
     const { engine, state } = await logOf(5, 2);
     const follow = engine.follow.bind(engine);
@@ -65,7 +65,7 @@ test.for<EngineErrorCode>(['trimmed', 'unavailable'])(
   },
 );
 
-test('a log that is damaged is not read again', async () => {
+test('a damaged log is not read again', async () => {
   const { engine } = await logOf(5, 2);
   let reads = 0;
   engine.loadSnapshot = () => {

@@ -7,19 +7,19 @@ import { sleep } from '../time/sleep.ts';
 import { decodeEntry, type EncodedCommand } from './entry-codec.ts';
 import { loadSnapshot } from './load-snapshot.ts';
 
-/** The state as the log says it is, and the place in the log up to which it is that. */
+/** The state recovered from the log, and its position. */
 export interface Recovered {
   readonly state: StateMachine;
   readonly position: Position;
-  /** How many entries were applied on top of the snapshot. */
+  /** The number of entries applied on top of the snapshot. */
   readonly replayed: number;
 }
 
-/** Where others go on writing snapshots and trimming, what is being read may be replaced: so often it is begun anew. */
+/** Attempts to recover. Other servers may write snapshots and trim the log during the read, which then starts over. */
 const maxTries = 10;
 const retryDelayMs = 200;
 
-/** Loads the newest snapshot and applies every entry behind it, up to where the log ends now. */
+/** Loads the newest snapshot and applies every entry behind it, up to the current end of the log. */
 export async function recover(
   engine: LogEngine,
   decode: (command: EncodedCommand) => Command,
@@ -62,10 +62,9 @@ async function replay(
   for await (const entries of engine.follow(from, stop.signal)) {
     for (const { position: at, bytes } of entries) {
       const { headers, commands } = decodeEntry(bytes);
-      // All commands are decoded before any is applied, so that an unknown kind stops the server with the state
-      // untouched.
+      // All commands are decoded before any is applied: an unknown kind stops the server with the state untouched.
       const { epoch, timeMs } = headers;
-      // Nobody waits for what was answered before this start.
+      // No client waits for outcomes from before this start.
       state.apply({ index: at.index, epoch, timeMs, commands: commands.map(decode) }, () => false);
       position = at;
     }

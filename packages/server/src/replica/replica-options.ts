@@ -1,7 +1,8 @@
-import type { Applied, Entry } from '@tenure/core';
-import type { LogEngine, Position } from '../engines/log-engine.ts';
+import type { LogEngine } from '../engines/log-engine.ts';
 import type { Clock } from '../time/clock.ts';
+import type { AppendAuthority } from './append-permit.ts';
 import type { ClientReason } from './client-reason.ts';
+import type { ReplicaFact } from './replica-fact.ts';
 import type { SnapshotThresholds } from './snapshotter.ts';
 
 export interface ReplicaMetrics {
@@ -10,45 +11,30 @@ export interface ReplicaMetrics {
   snapshotSaved(durationMs: number): void;
 }
 
-/** What a replica needs of the server around it, and tells it. */
+/** What a replica needs from its server, and what it reports to it. */
 export interface ReplicaOptions {
   readonly engine: LogEngine;
   readonly metrics: ReplicaMetrics;
   readonly snapshots: SnapshotThresholds;
-  /** Names this run of this server, below 2^32: random. */
+  /** A random number below 2^32 that identifies this run of this server. */
   readonly run: number;
   readonly requestTimeoutMs: number;
   /**
-   * What was accepted is answered before a server stops; on a shared log only if it answers within this, 2 s if it is
-   * left out.
+   * A stopping server answers the accepted proposals first. On a shared log it waits at most this long for them; 2 s by
+   * default.
    */
   readonly stopGraceMs?: number;
   readonly clock: Clock;
-  /** Cluster time for an entry whose append begins now. */
-  readonly stampMs: () => number;
-  /** Whether this server still has the right to append in the epoch that it leads. Asked before each append. */
-  readonly mayAppend: () => boolean;
-  /** Whether the leader may answer linearizable reads without asking the log, trusting clocks. Asked for each. */
-  readonly mayReadByLease: () => boolean;
-  /** Why what waits gets no answer now; undefined when nothing is known to be wrong. */
+  /** Decides whether this server may append in the epoch that it leads, and whether it may read by its clock. */
+  readonly authority: AppendAuthority;
+  /** Whether a leader may answer linearizable reads without asking the log, trusting clocks. */
+  readonly readsByLease: boolean;
+  /** Why waiting requests get no answer now; undefined when no problem is known. */
   readonly problem: () => ClientReason | undefined;
-  /** An append of this leader that began then has come back and was applied, with its epoch standing. */
-  readonly onAppended: (beganMs: number) => void;
-  /** Called after each entry, whose apply began then, before anybody who waits for it is answered. */
-  readonly onApplied: (entry: Entry, applied: Applied, beganMs: number) => void;
-  /**
-   * The log had been trimmed beyond what was applied here, and the state is that of a snapshot now, at this position:
-   * `state` is the same object. Called before anybody who waits is answered.
-   */
-  readonly onLoaded: (position: Position) => void;
-  /** Up to where the servers that are linked to this one have all applied the log; Infinity while there are none. */
+  /** The index up to which all linked followers have applied the log; Infinity without followers. */
   readonly slowestFollower: () => number;
-  /** A snapshot was not written, and the log was not shortened; it is tried again when it is due next. */
-  readonly onSnapshotPutOff: (reason: Error) => void;
-  /** This server led, and does not any more. */
-  readonly onDeposed: () => void;
-  /** An append of this server failed, and not because somebody else has appended. */
-  readonly onAppendFailed: (error: Error) => void;
-  /** The server must stop: the message says what an operator can do. */
-  readonly onFailed: (error: Error) => void;
+  /** Limit on proposals that wait for the log; 65,536 by default. */
+  readonly maxPendingCommands?: number | undefined;
+  /** Must not throw. */
+  readonly onFact: (fact: ReplicaFact) => void;
 }

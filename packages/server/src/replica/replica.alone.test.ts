@@ -6,10 +6,11 @@ import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { decodeCommand } from './command-codec.ts';
 import { recover } from './recovery.ts';
 import { Replica } from './replica.ts';
+import { grantingAuthority } from './testing/granting-authority.ts';
 import { systemClock } from '../time/system-clock.ts';
 
 const open: Replica[] = [];
-/** Each begins with its claim. */
+/** Each run begins with its claim. */
 const claimIndex = 1;
 
 afterEach(async () => {
@@ -32,25 +33,24 @@ async function start(
     run: 1,
     requestTimeoutMs: 20_000,
     clock: systemClock,
-    stampMs: () => 0,
-    mayAppend: () => true,
-    mayReadByLease: () => false,
+    authority: grantingAuthority,
+    readsByLease: false,
     problem: () => undefined,
-    onAppended: () => {},
-    onApplied: () => {},
-    onLoaded: () => {},
     slowestFollower: () => Infinity,
-    onDeposed: () => {},
-    onAppendFailed: () => {},
-    onSnapshotPutOff: options.onSnapshotPutOff ?? ((error) => expect.fail(error.message)),
-    onFailed: options.onFailed ?? ((error) => expect.fail(error.message)),
+    onFact: (fact) => {
+      const { onSnapshotPutOff, onFailed } = options;
+      if (fact.kind === 'snapshotPutOff') (onSnapshotPutOff ?? failTest)(fact.reason);
+      if (fact.kind === 'failed') (onFailed ?? failTest)(fact.error);
+    },
   });
   open.push(replica);
   replica.start();
-  const outcome = await replica.claim({ leader: `run-${recovered.state.epoch + 1}`, rightMs: 800 });
+  const outcome = await replica.claim({ leader: `run-${recovered.state.epoch + 1}`, leaderLeaseMs: 800 });
   expect(outcome).toBe('leads');
   return replica;
 }
+
+const failTest = (error: Error): void => expect.fail(error.message);
 
 function put(key: string, value: string): Command {
   return {
@@ -59,7 +59,7 @@ function put(key: string, value: string): Command {
   };
 }
 
-/** Refuses every append from the given one on. */
+/** Rejects every append from the given one on. */
 function failingAfter(engine: LogEngine, appends: number): LogEngine {
   let done = 0;
   const append = engine.append.bind(engine);
@@ -70,8 +70,8 @@ function failingAfter(engine: LogEngine, appends: number): LogEngine {
   return engine;
 }
 
-describe('a replica on a log of its own', () => {
-  test('answers proposals in their order, and has the same state again after a restart', async () => {
+describe('a replica on an unshared log', () => {
+  test('answers proposals in order, and recovers the same state after a restart', async () => {
     const engine = memoryEngine();
     const replica = await start(engine);
     const responses = await Promise.all(
@@ -84,13 +84,13 @@ describe('a replica on a log of its own', () => {
     expect(again.state.stateHash()).toBe(replica.state.stateHash());
   });
 
-  test('puts commands of one turn of the event loop into one entry', async () => {
+  test('batches the commands of one turn of the event loop into one entry', async () => {
     const replica = await start(memoryEngine());
     await Promise.all(Array.from({ length: 500 }, (_, at) => replica.propose(put(`k${at}`, ''))));
     expect(replica.position.index).toBe(claimIndex + 1);
   });
 
-  test('puts no more operations into one entry than are applied in a moment', async () => {
+  test('limits the operations of one entry, so that one apply stays short', async () => {
     const replica = await start(memoryEngine());
     const value = { value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
     const success = Array.from(
@@ -102,16 +102,18 @@ describe('a replica on a log of its own', () => {
     expect(replica.position.index).toBe(claimIndex + 4);
   });
 
-  test('gives dates of leases entries of their own, in their place in the order', async () => {
+  test('gives checkpoints of leases entries of their own, in order', async () => {
     const replica = await start(memoryEngine());
-    const dates: Command = { kind: 'checkpointLeases', leases: [] };
+    const checkpoints: Command = { kind: 'checkpointLeases', leases: [] };
     await Promise.all(
-      [put('a', ''), put('b', ''), dates, put('c', ''), dates, dates].map((each) => replica.propose(each)),
+      [put('a', ''), put('b', ''), checkpoints, put('c', ''), checkpoints, checkpoints].map((each) =>
+        replica.propose(each),
+      ),
     );
     expect(replica.position.index).toBe(claimIndex + 5);
   });
 
-  test('takes snapshots while entries go on, trims the log behind them, and restarts from them', async () => {
+  test('takes snapshots under load, trims the log behind them, and restarts from them', async () => {
     const engine = memoryEngine();
     const replica = await start(engine, { entries: 20 });
     for (let at = 0; at < 200; at += 1) await replica.propose(put(`k${at % 37}`, `${at}`));
@@ -123,7 +125,7 @@ describe('a replica on a log of its own', () => {
     expect(again.position).toEqual(replica.position);
   });
 
-  test('goes on without a snapshot for which there is no room, and tries again', async () => {
+  test('continues after a snapshot failed for lack of space, and retries', async () => {
     const engine = memoryEngine();
     const save = engine.saveSnapshot.bind(engine);
     let tries = 0;
@@ -139,7 +141,7 @@ describe('a replica on a log of its own', () => {
     expect((await engine.loadSnapshot())?.position.index).toBeGreaterThanOrEqual(40);
   });
 
-  test('fails what waits, refuses what comes, and says so once, when the log fails', async () => {
+  test('rejects waiting and new proposals when the log fails, and reports the failure once', async () => {
     const failures: Error[] = [];
     const engine = failingAfter(memoryEngine(), claimIndex + 1);
     const replica = await start(engine, { onFailed: (error) => failures.push(error) });
@@ -151,7 +153,7 @@ describe('a replica on a log of its own', () => {
     expect(replica.state.currentRevision).toBe(2);
   });
 
-  test('refuses more proposals than may wait, and answers those that it took', async () => {
+  test('refuses proposals beyond the limit, and answers the accepted ones', async () => {
     const replica = await start(memoryEngine());
     const outcomes = await Promise.allSettled(
       Array.from({ length: 66_000 }, (_, at) => replica.propose(put(`k${at % 10}`, ''))),

@@ -12,14 +12,14 @@ function put(key: string): Command {
   return { kind: 'put', put: { key, value: 'v', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
 }
 
-async function start(mayReadByLease: boolean): Promise<{
+async function start(readsByLease: boolean): Promise<{
   pair: ReplicaPair;
   leader: WiredReplica;
   follower: WiredReplica;
 }> {
   const pair = new ReplicaPair();
   pairs.push(pair);
-  const leader = await pair.join({ mayReadByLease: () => mayReadByLease });
+  const leader = await pair.join({ readsByLease });
   const follower = await pair.join();
   await pair.lead(leader, follower);
   await leader.replica.propose(put('first'));
@@ -28,7 +28,7 @@ async function start(mayReadByLease: boolean): Promise<{
 
 const has = ({ replica }: WiredReplica, key: string): boolean => valueOf(replica.state, key) !== undefined;
 
-/** Whether it is settled when everything that can happen by itself has happened. */
+/** Whether the promise is settled once the event loop has nothing left to run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   void promise.catch(() => undefined).finally(() => (settled = true));
@@ -37,7 +37,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('a linearizable read on the leader', () => {
-  test('by the log waits for an append that began after it', async () => {
+  test('by the log waits for an append that began after the read', async () => {
     const { replica } = (await start(false)).leader;
     const { index } = replica.position;
     await replica.linearize();
@@ -46,7 +46,7 @@ describe('a linearizable read on the leader', () => {
     expect(replica.position.index).toBe(index + 2);
   });
 
-  test('by the lease asks nobody', async () => {
+  test('by the leader lease asks no other server', async () => {
     const { replica } = (await start(true)).leader;
     const { index } = replica.position;
     expect(replica.linearize()).toBeUndefined();
@@ -54,7 +54,7 @@ describe('a linearizable read on the leader', () => {
     expect(replica.position.index).toBe(index);
   });
 
-  test('by the lease waits for what is out: another server may have acknowledged it', async () => {
+  test('by the leader lease waits for the append in flight: another server may have acknowledged it', async () => {
     const { leader, follower } = await start(true);
     const hear = leader.engine.replies.hold();
     const written = leader.replica.propose(put('second'));
@@ -71,15 +71,15 @@ describe('a linearizable read on the leader', () => {
     await written;
   });
 
-  test('by the lease waits for the next leader when this one is deposed while an append is out', async () => {
+  test('by the leader lease waits for the next leader when this one is deposed during an append', async () => {
     const { pair, leader, follower } = await start(true);
     const hear = leader.engine.replies.hold();
     const written = leader.replica.propose(put('second'));
     await follower.replica.whenApplied(leader.replica.position.index + 1);
     const read = leader.replica.linearize() ?? Promise.resolve();
-    leader.replica.stepDown();
+    leader.replica.stepDown(leader.replica.state.epoch);
     expect(await isSettled(read)).toBe(false);
-    expect(await follower.replica.claim({ leader: 'another', rightMs: 800 })).toBe('leads');
+    expect(await follower.replica.claim({ leader: 'another', leaderLeaseMs: 800 })).toBe('leads');
     await follower.replica.propose(put('third'));
     await leader.replica.whenApplied(follower.replica.position.index);
     expect(await isSettled(read)).toBe(false);
@@ -92,13 +92,13 @@ describe('a linearizable read on the leader', () => {
 });
 
 describe('a linearizable read on a follower', () => {
-  test('waits until what the leader named has been applied here', async () => {
+  test('waits until the read index of the leader is applied', async () => {
     const { leader, follower } = await start(false);
     const see = follower.engine.reading.hold();
     await leader.replica.propose(put('second'));
     const read = follower.replica.linearize() ?? Promise.resolve();
     const isEarly = await isSettled(read);
-    // Whatever was found, the pair can be closed only when nothing is held up.
+    // On success or failure, the pair can be closed only after every held gate is open.
     see();
     await read;
     expect(isEarly).toBe(false);

@@ -1,6 +1,8 @@
 import type { Command, CommandResponse } from '@tenure/core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Leadership } from '../election/leadership.ts';
+import { LeadershipDriver } from '../leadership/leadership-driver.ts';
+import { Leadership } from '../leadership/leadership.ts';
+import type { ReplicaOptions } from './replica-options.ts';
 import { noChance } from '../random/testing/no-chance.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { ProposalError } from './proposal-error.ts';
@@ -13,7 +15,7 @@ afterEach(async () => {
   for (const pair of pairs.splice(0)) await pair.close();
 });
 
-/** The first leads. */
+/** The first one leads. */
 async function start(): Promise<{ pair: ReplicaPair; a: WiredReplica; b: WiredReplica }> {
   const pair = new ReplicaPair();
   pairs.push(pair);
@@ -26,7 +28,7 @@ function put(key: string, value: string): Command {
   return { kind: 'put', put: { key, value, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false } };
 }
 
-/** With which code a proposal fails; 'applied' if it does not. */
+/** The code of the error that rejects a proposal; 'applied' if it succeeds. */
 function codeOf(outcome: Promise<CommandResponse>): Promise<unknown> {
   return outcome.then(
     () => 'applied',
@@ -34,44 +36,50 @@ function codeOf(outcome: Promise<CommandResponse>): Promise<unknown> {
   );
 }
 
-/** A replica that leads under a real leadership, whose timers do nothing while a test lasts. */
-async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica; leadership: Leadership }> {
-  const holder: { leadership?: Leadership } = {};
-  const leader = await pair.join({
-    stampMs: () => holder.leadership?.stampMs() ?? 0,
-    mayAppend: () => holder.leadership?.mayAppend() ?? false,
-    onAppended: () => holder.leadership?.appended(),
-    onApplied: (entry, applied) => holder.leadership?.applied(entry, applied),
-    onAppendFailed: () => undefined,
-    onDeposed: () => holder.leadership?.deposed(),
-  });
-  await new Promise<void>((resolve, reject) => {
-    holder.leadership = new Leadership({
+/** A replica that leads under a real leadership, whose timers never fire during a test. */
+async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica; driver: LeadershipDriver }> {
+  let driver: LeadershipDriver | undefined;
+  let leadership!: Leadership;
+  const leader = await pair.join((state) => {
+    leadership = new Leadership({
       clock: systemClock,
-      port: () => leader.replica,
+      random: noChance,
+      state,
+      isShared: true,
       metrics: { leaseExpired: () => {}, leaseRenewed: () => {} },
       memberId: 1n,
       leaderId: 'a',
       heartbeatIntervalMs: 60_000,
       electionTimeoutMs: 60_000,
-      rightMs: 60_000,
-      random: noChance,
-      onChange: () => resolve(),
+      leaderLeaseMs: 60_000,
+    });
+    const onFact: ReplicaOptions['onFact'] = (fact) => {
+      if (fact.kind === 'applied' || fact.kind === 'appended' || fact.kind === 'deposed') driver?.tell(fact);
+    };
+    return { authority: leadership, onFact };
+  });
+  return new Promise((resolve, reject) => {
+    const { replica } = leader;
+    const leads = new LeadershipDriver({
+      leadership,
+      replica,
+      clock: systemClock,
+      onChange: () => resolve({ leader, driver: leads }),
       onFailed: reject,
     });
-    void holder.leadership.claimNow();
+    driver = leads;
+    void leads.claimNow();
   });
-  return { leader, leadership: holder.leadership as Leadership };
 }
 
-/** Writes until the log has been trimmed beyond what `behind` has applied. */
+/** Writes until the log has been trimmed beyond the position that `behind` has applied. */
 async function writeOnWithout(pair: ReplicaPair, writer: WiredReplica, behind: WiredReplica): Promise<void> {
   for (let round = 0; round < 30; round += 1) await writer.replica.propose(put(`key/${round % 7}`, `${round}`));
   const { position, state } = writer.replica;
   const steps = state.snapshotForEngine();
   await pair.log.saveSnapshot(position, chunksOf(steps));
   await pair.log.trim(position.index);
-  for (let round = 0; round < 5; round += 1) await writer.replica.propose(put('behind the snapshot', `${round}`));
+  for (let round = 0; round < 5; round += 1) await writer.replica.propose(put('after the snapshot', `${round}`));
   expect(behind.replica.position.index).toBeLessThan(position.index);
 }
 
@@ -79,19 +87,19 @@ async function* chunksOf(steps: Iterator<Uint8Array>): AsyncGenerator<Uint8Array
   for (let step = steps.next(); step.done !== true; step = steps.next()) yield step.value;
 }
 
-describe('a leader that is deposed', () => {
-  test('hands what clients asked for to the next, and drops what it wanted of its own accord', async () => {
+describe('a deposed leader', () => {
+  test('forwards the requests of clients to the next leader, and drops its own commands', async () => {
     const { pair, a, b } = await start();
     const send = a.engine.requests.hold();
     const kept = a.replica.propose(put('from', 'a client'));
     const out = codeOf(a.replica.proposeHere({ kind: 'expireLeases', leases: [] }));
-    // The first append is out now; what comes behind it waits for the next.
+    // The first append is in flight now; the rest waits for the next.
     await new Promise((resolve) => setImmediate(resolve));
     const waiting = [
       a.replica.proposeHere({ kind: 'renewLeases', ids: [1n] }),
       a.replica.proposeHere({ kind: 'checkpointLeases', leases: [] }),
     ].map(codeOf);
-    const claimed = b.replica.claim({ leader: 'b', rightMs: 800 });
+    const claimed = b.replica.claim({ leader: 'b', leaderLeaseMs: 800 });
     expect(await claimed).toBe('leads');
     send();
     expect(await Promise.all([out, ...waiting])).toEqual(['deposed', 'deposed', 'deposed']);
@@ -99,7 +107,7 @@ describe('a leader that is deposed', () => {
     a.replica.linked({
       epoch: 2,
       propose: ({ command, encoded }) => void b.replica.proposeFor(command, encoded),
-      readIndex: () => Promise.reject(new Error('nobody reads here')),
+      readIndex: () => Promise.reject(new Error('this test reads nothing')),
     });
     expect(await kept).toMatchObject({ kind: 'put' });
     expect(valueOf(b.replica.state, 'from')).toBe('a client');
@@ -107,12 +115,12 @@ describe('a leader that is deposed', () => {
     expect(await pair.logged()).toEqual(['createCluster', 'setTxnLimits', 'claim', 'claim', 'put']);
   });
 
-  test('tells no outcome of what was on its way when it ceased to lead', async () => {
+  test('reports no outcome for a command in flight when it stopped leading', async () => {
     const { a, b } = await start();
     const hear = a.engine.replies.hold();
     const unclear = codeOf(a.replica.proposeHere({ kind: 'heartbeat' }));
     await b.replica.whenApplied(a.replica.position.index + 1);
-    a.replica.stepDown();
+    a.replica.stepDown(a.replica.state.epoch);
     expect(await unclear).toBe('timeout');
     hear();
     await a.replica.whenApplied(b.replica.position.index);
@@ -120,59 +128,59 @@ describe('a leader that is deposed', () => {
 });
 
 describe('a renewal at the leader', () => {
-  test('is answered when the state there has every revision that a follower has told of', async () => {
+  test('is answered when the state of the leader has every revision that a follower has reported', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
-    const { leader: a, leadership } = await leadingServer(pair);
+    const { leader: a, driver } = await leadingServer(pair);
     const b = await pair.join();
     pair.link(b, a);
     await a.replica.propose({ kind: 'leaseGrant', id: 1n, ttlMs: 30_000, label: '' });
-    expect(leadership.renew(1n)).toBe(30_000);
+    expect(driver.renew(1n)).toBe(30_000);
     const hear = a.engine.replies.hold();
     const written = await b.replica.propose(put('acknowledged', 'by a follower'));
     const revision = 'revision' in written ? written.revision : Infinity;
     expect(a.replica.state.currentRevision).toBeLessThan(revision);
     const told: number[] = [];
     const answered = [1n, 2n].map(async (id) => {
-      const ttlMs = await leadership.renew(id);
+      const ttlMs = await driver.renew(id);
       told.push(a.replica.state.currentRevision);
       return ttlMs;
     });
-    // Whatever can happen by itself has happened then.
+    // The event loop has nothing left to run here.
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(told).toEqual([]);
     hear();
     expect(await Promise.all(answered)).toEqual([30_000, 0]);
     expect(told).toEqual([revision, revision]);
-    leadership.stop(new Error('the test is over'));
+    driver.stop(new Error('the test is over'));
   });
 });
 
-describe('a server that gives up its lead while an append is out', () => {
-  test('leaves no renewal waiting for that append, which may take for ever', async () => {
+describe('a server that steps down while an append is in flight', () => {
+  test('leaves no renewal waiting for that append, which may never return', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
-    const { leader: a, leadership } = await leadingServer(pair);
+    const { leader: a, driver } = await leadingServer(pair);
     await a.replica.propose({ kind: 'leaseGrant', id: 1n, ttlMs: 30_000, label: '' });
     const send = a.engine.requests.hold();
     const lost = codeOf(a.replica.propose({ kind: 'leaseRevoke', id: 2n }));
     await a.engine.requests.arrival();
-    const renewals = [1n, 2n].map((id) => Promise.resolve(leadership.renew(id)));
-    a.replica.stepDown();
+    const renewals = [1n, 2n].map((id) => Promise.resolve(driver.renew(id)));
+    a.replica.stepDown(a.replica.state.epoch);
     expect((await Promise.allSettled(renewals)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     send();
     expect(await lost).toBe('applied');
-    leadership.stop(new Error('the test is over'));
+    driver.stop(new Error('the test is over'));
   });
 
-  test('goes on following while its claim waits for that append', async () => {
+  test('continues to follow while its claim waits for that append', async () => {
     const { pair, a, b } = await start();
     const send = a.engine.requests.hold();
     const own = a.replica.propose(put('own', '1'));
     await a.engine.requests.arrival();
-    a.replica.stepDown();
-    const claim = a.replica.claim({ leader: 'again', rightMs: 800 });
-    await b.replica.claim({ leader: 'b', rightMs: 800 });
+    a.replica.stepDown(a.replica.state.epoch);
+    const claim = a.replica.claim({ leader: 'again', leaderLeaseMs: 800 });
+    await b.replica.claim({ leader: 'b', leaderLeaseMs: 800 });
     pair.link(a, b);
     await b.replica.propose(put('next', '2'));
     await a.replica.whenApplied(b.replica.position.index);
@@ -183,7 +191,7 @@ describe('a server that gives up its lead while an append is out', () => {
     expect(valueOf(b.replica.state, 'own')).toBe('1');
   });
 
-  test('stops without waiting for that append for long', async () => {
+  test('stops without a long wait for that append', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
     const [a, b] = [await pair.join({ stopGraceMs: 50 }), await pair.join()];
@@ -196,10 +204,10 @@ describe('a server that gives up its lead while an append is out', () => {
     send();
   });
 
-  test('does not lead by a claim that comes back when it has stopped', async () => {
+  test('does not lead by a claim that returns after it has stopped', async () => {
     const { a, b } = await start();
     const send = b.engine.requests.hold();
-    const claim = b.replica.claim({ leader: 'b', rightMs: 800 });
+    const claim = b.replica.claim({ leader: 'b', leaderLeaseMs: 800 });
     await b.engine.requests.arrival();
     await b.replica.stop();
     send();
@@ -209,8 +217,8 @@ describe('a server that gives up its lead while an append is out', () => {
   });
 });
 
-describe('a server that lags behind the trim', () => {
-  test('goes on behind the newest snapshot, as the same state machine', async () => {
+describe('a server that lags behind the trimmed part of the log', () => {
+  test('continues from the newest snapshot, with the same state machine object', async () => {
     const { pair, a, b } = await start();
     const { state } = b.replica;
     const { history } = state;
@@ -223,21 +231,21 @@ describe('a server that lags behind the trim', () => {
     expect(state.stateHash()).toBe(a.replica.state.stateHash());
     expect(history.currentRevision).toBe(a.replica.state.currentRevision);
     expect(history.eventsAt(3)).toMatchObject([{ kv: { key: 'key/1', value: '1' } }]);
-    // It follows on, and can lead.
+    // It continues to follow, and can lead.
     await a.replica.propose(put('one', 'more'));
     await b.replica.whenApplied(a.replica.position.index);
     expect(valueOf(b.replica.state, 'one')).toBe('more');
-    a.replica.stepDown();
+    a.replica.stepDown(a.replica.state.epoch);
     await pair.lead(b, a);
     await b.replica.propose(put('led by', 'b'));
     await a.replica.whenApplied(b.replica.position.index);
     expect(valueOf(a.replica.state, 'led by')).toBe('b');
   });
 
-  test('tells no outcome that it has passed over, and keeps what it has handed to nobody', async () => {
+  test('reports no outcome that it skipped, and keeps proposals not yet sent to a leader', async () => {
     const { pair, a, b } = await start();
     const read = b.engine.reading.hold();
-    // What is held back is one chunk of the log, and what lies behind it is trimmed.
+    // The gate holds back one chunk of the log, and the entries after it are trimmed.
     await a.replica.propose(put('held', 'back'));
     const handed = codeOf(b.replica.propose(put('handed', 'once')));
     const linearized = b.replica.linearize();
@@ -248,7 +256,7 @@ describe('a server that lags behind the trim', () => {
     expect(await handed).toBe('timeout');
     await linearized;
     await b.replica.whenApplied(a.replica.position.index);
-    a.replica.stepDown();
+    a.replica.stepDown(a.replica.state.epoch);
     await pair.lead(b, a);
     expect(await waiting).toMatchObject({ kind: 'put' });
     expect(valueOf(b.replica.state, 'handed')).toBe('once');

@@ -6,29 +6,27 @@ import { Applier } from './applier.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry, type EncodedCommand, type EntryHeaders } from './entry-codec.ts';
 import { FollowLoop } from './follow-loop.ts';
-import { LeaseReads } from './lease-reads.ts';
+import { LeaderLeaseReads } from './leader-lease-reads.ts';
 import type { LeaderLink } from './leader-link.ts';
 import { loadSnapshot } from './load-snapshot.ts';
 import { PendingProposals, type PendingProposal } from './pending-proposals.ts';
 import { ProposalError } from './proposal-error.ts';
 import { ReadQueue } from './read-queue.ts';
 import type { Recovered } from './recovery.ts';
-import { Scrubber } from './scrubber.ts';
+import { HistoryCollector } from './history-collector.ts';
 import { Sequencer } from './sequencer.ts';
+import type { ClaimOutcome } from './replica-fact.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { Snapshotter } from './snapshotter.ts';
 
-/** How a claim came out. `unclear`: the engine could not tell, and the log will. */
-export type ClaimOutcome = 'leads' | 'lost' | 'unclear';
-
-/** How often what waits is looked at for its deadline. */
+/** How often waiting proposals and reads are checked for their timeout. */
 const expiryIntervalMs = 250;
 const defaultStopGraceMs = 2_000;
 
 /**
- * The replicated state on a server. On a shared log it follows what others append; while it leads it appends itself.
- * Proposals made here go to whoever leads, at most once each, and their outcome is read from the log. On a log of its
- * own it has nothing to follow and nobody to ask: a proposal waits for its append alone.
+ * The replicated state on a server. On a shared log a follower applies the entries of the leader, and the leader
+ * appends. Proposals made here go to the current leader, at most once each, and their outcome is read from the log. On
+ * an unshared log there is no other server: a proposal waits for its own append only.
  */
 export class Replica {
   readonly state: StateMachine;
@@ -37,23 +35,22 @@ export class Replica {
   readonly #follow: FollowLoop;
   readonly #pending: PendingProposals;
   readonly #reads: ReadQueue;
-  readonly #scrubber: Scrubber;
+  readonly #collector: HistoryCollector;
   readonly #snapshotter: Snapshotter;
-  /** Runs where something waits for other servers. */
+  /** Runs on a shared log, where proposals and reads wait for other servers. */
   #cancelExpiry: () => void = () => {};
   #sequencer: Sequencer | undefined;
   #link: LeaderLink | undefined;
-  #lastAppendBeganMs = 0;
   #lastAppend: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
-  readonly #leaseReads = new LeaseReads(() => this.#linearizeByLog());
+  readonly #leaderLeaseReads = new LeaderLeaseReads(() => this.#linearizeByLog());
 
   constructor({ state, position, replayed }: Recovered, options: ReplicaOptions) {
     this.#options = options;
     this.state = state;
-    this.#pending = new PendingProposals(options.run, options.requestTimeoutMs);
+    this.#pending = new PendingProposals(options.run, options.requestTimeoutMs, options.maxPendingCommands);
     this.#reads = new ReadQueue(options.requestTimeoutMs, () => this.#catchUp());
-    this.#scrubber = new Scrubber(state, options.clock);
+    this.#collector = new HistoryCollector(state, options.clock);
     this.#applier = new Applier({
       state,
       position,
@@ -68,7 +65,7 @@ export class Replica {
       applied: (bytes) => this.#snapshotter.followed(bytes),
       trimmed: () => this.#loadSnapshot(),
       failed: (error) => {
-        if (!this.#stopping.signal.aborted) options.onFailed(error);
+        if (!this.#stopping.signal.aborted) options.onFact({ kind: 'failed', error });
       },
     });
     this.#snapshotter = new Snapshotter({
@@ -78,16 +75,16 @@ export class Replica {
       position: () => this.position,
       slowestFollower: options.slowestFollower,
       saved: (durationMs) => options.metrics.snapshotSaved(durationMs),
-      putOff: options.onSnapshotPutOff,
-      failed: options.onFailed,
+      putOff: (reason) => options.onFact({ kind: 'snapshotPutOff', reason }),
+      failed: (error) => options.onFact({ kind: 'failed', error }),
       clock: options.clock,
       entriesSinceSnapshot: replayed,
     });
   }
 
-  /** Begins to follow what others append. */
+  /** Starts to follow the log. */
   start(): void {
-    this.#scrubber.wake();
+    this.#collector.wake();
     this.#followOthers();
     if (this.isShared) this.#cancelExpiry = every(this.#options.clock, expiryIntervalMs, () => this.#expire());
   }
@@ -105,20 +102,16 @@ export class Replica {
     return this.#sequencer !== undefined;
   }
 
-  /** The last entry that was appended in this server's epoch; undefined while it does not lead. */
+  /** The last entry appended in this server's epoch; undefined while it does not lead. */
   get lastAppended(): LoggedEntry | undefined {
     return this.#sequencer?.lastAppended;
-  }
-
-  get lastAppendBeganMs(): number {
-    return this.#sequencer?.lastAppendBeganMs ?? this.#lastAppendBeganMs;
   }
 
   whenApplied(index: number): Promise<void> {
     return this.#applier.whenApplied(index);
   }
 
-  /** Resolves with the outcome, by then durable and applied here. Rejects with ProposalError. */
+  /** Resolves with the outcome, which is durable and applied here. Rejects with ProposalError. */
   propose(command: Command, raw?: Buffer): Promise<CommandResponse> {
     if (this.#stopping.signal.aborted) return Promise.reject(new ProposalError('stopped', 'the server is stopping'));
     if (!this.isShared) return this.#sequencer?.propose(command, raw) ?? Promise.reject(notLeading());
@@ -132,31 +125,33 @@ export class Replica {
   }
 
   /**
-   * For what the leader of this epoch wants of its own accord: appended by this server in this epoch or by nobody.
-   * Rejects with ProposalError when that is over, also where the outcome is not known.
+   * For commands that the leader of this epoch proposes by itself: this server appends them in this epoch, or no server
+   * does. Rejects with ProposalError when the epoch is over, also if the outcome is unknown.
    */
   proposeHere(command: Command): Promise<CommandResponse> {
     return this.#sequencer?.propose(command) ?? Promise.reject(notLeading());
   }
 
   /**
-   * Resolves when the state here is no older than this call; undefined if it is that now: always on a log of its own,
-   * and else only where a leader may read by its lease.
+   * Resolves when the local state is no older than this call. Undefined if it already is: always on an unshared log,
+   * and else only where a leader may read by its leader lease.
    */
   linearize(): Promise<void> | undefined {
     if (!this.isShared) return undefined;
     const sequencer = this.#sequencer;
-    if (sequencer === undefined || !this.#options.mayReadByLease()) return this.#linearizeByLog();
+    if (sequencer === undefined || !this.#mayReadByLease()) return this.#linearizeByLog();
     const out = sequencer.appendOut();
-    return out === undefined ? undefined : this.#leaseReads.behind(out);
+    return out === undefined ? undefined : this.#leaderLeaseReads.behind(out);
   }
 
   /** As `linearize`, for a follower that asks this server as its leader. Rejects while this server does not lead. */
   async confirm(): Promise<void> {
-    await (this.leading && this.#options.mayReadByLease() ? this.linearize() : this.barrier());
+    await (this.leading && this.#mayReadByLease() ? this.linearize() : this.barrier());
   }
 
-  /** Resolves when the log has answered what is out now: then it is known to answer. See Sequencer.appendReturned. */
+  /**
+   * Resolves when the append in flight has returned, which shows that the log answers. See Sequencer.appendReturned.
+   */
   logAnswers(): Promise<void> {
     return this.linearize() ?? this.#sequencer?.appendReturned() ?? Promise.reject(notLeading());
   }
@@ -171,20 +166,20 @@ export class Replica {
     return this.isShared ? this.#sequencer?.revisionSettled() : undefined;
   }
 
-  /** A command of another server, to be appended if this one leads. Rejects if it was not appended and will not be. */
+  /** Appends a command of another server if this one leads. Rejects if it was not appended and will not be. */
   proposeFor(command: Command, encoded: EncodedCommand): Promise<CommandResponse> {
     return this.#sequencer?.proposeEncoded(command, encoded) ?? Promise.reject(notLeading());
   }
 
   /**
-   * An append that begins after this call comes back: then nobody else led at that time. Rejects while this server
-   * does not lead.
+   * Resolves when an append that begins after this call has returned, which proves that no other server led at that
+   * time. Rejects while this server does not lead.
    */
   barrier(): Promise<void> {
     return this.#sequencer?.barrier() ?? Promise.reject(notLeading());
   }
 
-  /** The way to the leader has opened, or closed (undefined). What waits is handed over. */
+  /** The link to the leader has opened, or closed (undefined). Waiting proposals are sent. */
   linked(link: LeaderLink | undefined): void {
     this.#link = link;
     this.#handAll();
@@ -201,35 +196,32 @@ export class Replica {
   }
 
   /**
-   * Appends a claim directly behind what has been applied here at the call, and leads if nothing came in between. Must
-   * not be called while this server leads.
+   * Appends a claim directly after the position that is applied at the call. This server leads if no other entry came
+   * in between. Must not be called while this server leads.
    */
-  async claim(claim: { readonly leader: string; readonly rightMs: number }): Promise<ClaimOutcome> {
+  async claim(claim: { readonly leader: string; readonly leaderLeaseMs: number }): Promise<ClaimOutcome> {
     const { index } = this.position;
-    // The engine takes one append at a time, and the last one of an epoch that was given up may still be out, for as
-    // long as a broken connection is waited for: what others append is followed meanwhile.
+    // The engine takes one append at a time. The last append of an earlier epoch may still be in flight, for as long as
+    // a broken connection takes to fail. The follow loop runs meanwhile.
     await this.#lastAppend;
     await this.#follow.stop();
     if (this.#stopping.signal.aborted) return 'unclear';
-    // What was applied meanwhile, or came in a snapshot, may be the claim of another, whose right must be waited out.
+    // An entry or snapshot applied meanwhile may hold another server's claim, whose leader lease must be waited out.
     if (this.position.index !== index) {
       this.#followOthers();
       return 'lost';
     }
-    const { engine, clock, onAppended, onAppendFailed } = this.#options;
+    const { engine, onFact } = this.#options;
     const epoch = this.state.epoch + 1;
     const command: Command = { kind: 'claim', epoch, ...claim };
     const headers: EntryHeaders = { epoch, timeMs: this.state.clusterTimeMs };
     const encoded = [encodeCommand(command)];
-    const beganMs = clock.monotonicMs();
-    this.#lastAppendBeganMs = beganMs;
     try {
       const position = await engine.append([encodeEntry(headers, encoded)], this.position);
-      // Nobody would end the lead of a server that has stopped; its claim lapses like that of one that was killed.
+      // A stopped server has no way to step down. Its claim expires like that of a killed server.
       if (this.#stopping.signal.aborted) return 'unclear';
-      this.#sequencer = this.#newSequencer(position);
+      this.#sequencer = this.#newSequencer(position, epoch);
       this.#applier.apply(position, headers, encoded, [command]);
-      onAppended(beganMs);
       this.#handAll();
       return 'leads';
     } catch (error) {
@@ -237,15 +229,16 @@ export class Replica {
       this.#followOthers();
       if (!this.isShared || !(error instanceof EngineError)) throw error;
       if (error.code === 'conflict') return 'lost';
-      onAppendFailed(error);
+      onFact({ kind: 'appendFailed', error });
       if (error.code === 'unknown' || error.code === 'unavailable') return 'unclear';
       throw error;
     }
   }
 
-  /** Begins no further append in this epoch, and follows again. */
-  stepDown(): void {
-    this.#sequencer?.retire();
+  /** Begins no further append in this epoch, and follows again. Ignored if this server does not lead in `epoch`. */
+  stepDown(epoch: number): void {
+    if (this.#sequencer?.epoch !== epoch) return;
+    this.#sequencer.retire();
     this.#deposed();
   }
 
@@ -258,7 +251,7 @@ export class Replica {
     this.#pending.failAll(stopping);
     this.#reads.failAll(stopping);
     this.#applier.stop(stopping);
-    this.#scrubber.stop();
+    this.#collector.stop();
     await this.#snapshotter.stop();
   }
 
@@ -272,56 +265,64 @@ export class Replica {
     cancel?.();
   }
 
-  #newSequencer(position: Position): Sequencer {
-    const { engine, clock, stampMs, mayAppend, metrics, onAppended } = this.#options;
+  #newSequencer(position: Position, epoch: number): Sequencer {
+    const { engine, clock, authority, metrics, onFact } = this.#options;
     return new Sequencer({
       engine,
       position,
-      headers: () => ({ epoch: this.state.epoch, timeMs: stampMs() }),
+      epoch,
+      authority,
       rowsOf: (command, atMost) => this.state.countRows(command, atMost),
       apply: (at, headers, encoded, commands) => this.#applier.apply(at, headers, encoded, commands),
-      mayAppend,
-      appended: (commands, bytes, beganMs) => {
-        metrics.appended({ entries: 1, commands, bytes, durationMs: clock.monotonicMs() - beganMs });
-        onAppended(beganMs);
+      appended: (commands, bytes, permit) => {
+        const durationMs = clock.monotonicMs() - permit.began.monotonicMs;
+        metrics.appended({ entries: 1, commands, bytes, durationMs });
+        onFact({ kind: 'appended', permit });
         this.#snapshotter.appended(bytes);
       },
       failed: (error) => this.#sequencerFailed(error),
       clock,
+      maxPendingCommands: this.#options.maxPendingCommands,
     });
   }
 
   #sequencerFailed(error: Error): void {
     const passing = error instanceof ProposalError || (error instanceof EngineError && error.isPassing);
-    this.#options.onAppendFailed(error);
+    const { onFact } = this.#options;
+    onFact({ kind: 'appendFailed', error });
     if (passing && this.isShared) this.#deposed();
-    else this.#options.onFailed(error);
+    else onFact({ kind: 'failed', error });
   }
 
   #deposed(): void {
     if (this.#sequencer === undefined) return;
-    this.#lastAppendBeganMs = this.#sequencer.lastAppendBeganMs;
     this.#lastAppend = this.#sequencer.appendSettled();
     this.#sequencer = undefined;
     this.#followOthers();
-    this.#leaseReads.deposed();
-    this.#options.onDeposed();
+    this.#leaderLeaseReads.deposed();
+    this.#options.onFact({ kind: 'deposed' });
   }
 
   #followOthers(): void {
     if (this.isShared && !this.#stopping.signal.aborted) this.#follow.start();
   }
 
+  #mayReadByLease(): boolean {
+    const { readsByLease, authority } = this.#options;
+    return readsByLease && authority.mayRead();
+  }
+
   #onApplied(entry: Entry, applied: Applied, beganMs: number): void {
     const first = entry.commands[0];
     if (first?.kind === 'claim' && applied.responses[0]?.kind !== 'error') this.#pending.claimed(first.epoch);
-    this.#options.onApplied(entry, applied, beganMs);
-    if (entry.commands.some(({ kind }) => kind === 'compact')) this.#scrubber.wake();
+    this.#options.onFact({ kind: 'applied', entry, applied, beganMs, leads: this.leading });
+    if (entry.commands.some(({ kind }) => kind === 'compact')) this.#collector.wake();
   }
 
   /**
-   * Begun by the follow loop, where the log does not reach back to what was applied here. A claim waits until it has
-   * come to its end, and is lost: if it broke it off, a load that is longer than the election timeout would never end.
+   * Called by the follow loop when the entries after the applied position were trimmed. A claim waits until the load
+   * has finished, and is then lost. If a claim aborted the load, a load longer than the election timeout would never
+   * finish.
    */
   async #loadSnapshot(): Promise<void> {
     const loaded = await loadSnapshot(this.#options.engine, this.#options.clock, this.#stopping.signal);
@@ -337,9 +338,9 @@ export class Replica {
     this.state.replaceWith(loaded.state);
     this.#pending.skipped();
     this.#snapshotter.loaded();
-    this.#scrubber.wake();
+    this.#collector.wake();
     this.#applier.skipTo(loaded.position);
-    this.#options.onLoaded(loaded.position);
+    this.#options.onFact({ kind: 'loaded', position: loaded.position });
     this.#handAll();
   }
 
@@ -379,7 +380,7 @@ export class Replica {
     const problem = this.#options.problem();
     this.#pending.expire(nowMs, problem);
     this.#reads.expire(nowMs, problem);
-    // A question whose answer was lost is asked anew, and what came back is handed over.
+    // Reads whose answer was lost ask again, and returned proposals are sent again.
     this.#handAll();
   }
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { LogEngine } from '../engines/log-engine.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { encodeCommand } from './command-codec.ts';
+import { grantingAuthority } from './testing/granting-authority.ts';
 import { Sequencer, type SequencerOptions } from './sequencer.ts';
 import { systemClock } from '../time/system-clock.ts';
 
@@ -10,7 +11,7 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
 
-/** A sequencer on a log whose appends come back when the test lets them. */
+/** A sequencer on a log whose appends return when the test lets them. */
 async function start(options: Partial<SequencerOptions> = {}) {
   const engine = memoryEngine();
   engines.push(engine);
@@ -26,7 +27,8 @@ async function start(options: Partial<SequencerOptions> = {}) {
   const sequencer = new Sequencer({
     engine,
     position: await engine.tail(),
-    headers: () => ({ epoch: 1, timeMs: 0 }),
+    epoch: 1,
+    authority: grantingAuthority,
     rowsOf: () => 0,
     apply: (_position, _headers, _encoded, commands) => commands.map(() => ({ kind: 'ok', revision: 1 })),
     appended: () => {},
@@ -40,8 +42,8 @@ async function start(options: Partial<SequencerOptions> = {}) {
   return { sequencer, appendBegins, letReturn: () => out.shift()?.() };
 }
 
-describe('a sequencer that retires while an append is out', () => {
-  test('refuses those who wait for that append: nobody else would ever answer them', async () => {
+describe('a sequencer that retires while an append is in flight', () => {
+  test('rejects the waiters for that append: no other server would ever answer them', async () => {
     const { sequencer, appendBegins, letReturn } = await start();
     const barrier = sequencer.barrier();
     await appendBegins();
@@ -50,7 +52,7 @@ describe('a sequencer that retires while an append is out', () => {
     await expect(barrier).rejects.toThrow('this server does not lead any more');
   });
 
-  test('answers those whose append has come back, and no later ones', async () => {
+  test('answers the waiters whose append has returned, and no later ones', async () => {
     const { sequencer, appendBegins, letReturn } = await start();
     const barrier = sequencer.barrier();
     await appendBegins();
@@ -65,8 +67,8 @@ describe('a sequencer that retires while an append is out', () => {
   });
 });
 
-describe('a sequencer that cannot apply what it has appended', () => {
-  test('refuses nobody who would hand it to the next leader: it is in the log', async () => {
+describe('a sequencer that cannot apply an appended entry', () => {
+  test('does not refuse a forwarded proposal, which would go to the next leader: it is in the log', async () => {
     const failures: Error[] = [];
     const { sequencer, appendBegins, letReturn } = await start({
       apply: () => {

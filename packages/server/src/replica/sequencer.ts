@@ -2,35 +2,36 @@ import { countOperations, type Command, type CommandResponse } from '@tenure/cor
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../engines/log-engine.ts';
 import type { Clock } from '../time/clock.ts';
+import type { AppendAuthority, AppendPermit } from './append-permit.ts';
 import { encodeCommand } from './command-codec.ts';
 import { encodeEntry, type EncodedCommand, type EntryHeaders } from './entry-codec.ts';
 import { ProposalError } from './proposal-error.ts';
 
-/** A batch takes at most this many commands, so that one apply stays short. */
+/** Limit on the commands of a batch, so that one apply stays short. */
 const maxBatchCommands = 1_024;
-/** The same for the operations in it, each of which may be a write: a transaction has up to 128. */
+/** Limit on the operations of a batch, each of which may be a write: a transaction has up to 128. */
 const maxBatchOperations = 8_192;
 /**
- * The same for the keys that its commands look at or delete. One command may do more: a delete of a range, or the end
- * of a lease with many keys, is one revision; it is a batch of its own then.
+ * Limit on the keys that the commands of a batch read or delete. A single command may exceed it: the delete of a range,
+ * or the end of a lease with many keys, is one revision and then a batch of its own.
  */
 const maxBatchRows = 50_000;
-/** A batch closes when its payloads have passed this. */
+/** A batch is closed when its payloads exceed this size. */
 const maxBatchBytes = 4 * 1024 * 1024;
-/** What may wait for the log; more is refused as overloaded. */
-const maxPendingCommands = 65_536;
+/** Limits on proposals that wait for the log; more are refused as overloaded. */
+const defaultMaxPendingCommands = 65_536;
 const maxPendingBytes = 256 * 1024 * 1024;
 
 /**
- * Dates come in bulk, and nobody waits for them: they have entries of their own, so that no client's write and no
- * heartbeat is held up in one append and one apply with them (rule 7). A claim begins an epoch, and so its entry; a
- * resignation is the last entry of one.
+ * Checkpoints are large, and no client waits for them. They have entries of their own, so that neither a client's write
+ * nor a heartbeat shares an append and an apply with them (rule 7). A claim begins an epoch and is its first entry; a
+ * resignation is the last entry of an epoch.
  */
 function travelsAlone(command: Command): boolean {
   return command.kind === 'checkpointLeases' || command.kind === 'claim' || command.kind === 'resign';
 }
 
-/** How many writes a command may come to, as far as it says so itself. */
+/** The number of writes that a command may cause, according to its request. */
 function operationsOf(command: Command): number {
   return command.kind === 'txn' ? 1 + countOperations(command.txn) : 1;
 }
@@ -53,7 +54,7 @@ function leasesIn(batch: readonly Proposal[]): ReadonlySet<bigint> {
   return ids ?? noLeases;
 }
 
-/** What may make a new revision. */
+/** The commands that may create a revision. */
 const revisionMakers: ReadonlySet<Command['kind']> = new Set([
   'put',
   'deleteRange',
@@ -62,7 +63,7 @@ const revisionMakers: ReadonlySet<Command['kind']> = new Set([
   'expireLeases',
 ]);
 
-/** Somebody who waits for an append that begins after the question. */
+/** A caller that waits for an append that begins after its call. */
 interface Barrier {
   readonly resolve: () => void;
   readonly reject: (error: ProposalError) => void;
@@ -70,34 +71,38 @@ interface Barrier {
 
 export interface SequencerOptions {
   readonly engine: LogEngine;
-  /** Where the log ended when this server had applied all of it. */
+  /** The end of the log when this server had applied all of it. */
   readonly position: Position;
-  /** The headers for a batch whose append begins now. */
-  readonly headers: (first: Command | undefined) => EntryHeaders;
-  /** How many keys a command would look at or delete now; about `atMost` if they are more. */
+  /** The epoch in which this server leads, written to every entry that it appends. */
+  readonly epoch: number;
+  /** Asked directly before each append. Without a permit, the sequencer retires. */
+  readonly authority: Pick<AppendAuthority, 'beginAppend'>;
+  /** The number of keys that a command would read or delete now; about `atMost` if there are more. */
   readonly rowsOf: (command: Command, atMost: number) => number;
-  /** Applies a durable batch. Its responses answer the proposals, in order. */
+  /** Applies a durable batch. The responses answer the proposals, in order. */
   readonly apply: (
     position: Position,
     headers: EntryHeaders,
     encoded: readonly EncodedCommand[],
     commands: readonly Command[],
   ) => readonly CommandResponse[];
-  /** Asked before each append; when it says no, the sequencer retires. */
-  readonly mayAppend?: () => boolean;
-  readonly appended: (commands: number, bytes: number, beganMs: number) => void;
-  /** The engine failed, or an entry could not be applied. Nothing more is appended; told once. */
+  /** An append has returned; its entry is applied next. */
+  readonly appended: (commands: number, bytes: number, permit: AppendPermit) => void;
+  /** The engine failed, or an entry could not be applied. Nothing more is appended. Called once. */
   readonly failed: (error: Error) => void;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'soon'>;
+  /** 65,536 by default. */
+  readonly maxPendingCommands?: number | undefined;
 }
 
 /**
- * The one place where the log grows. Commands that arrive while an append is out join the batch that goes next; the
- * first of an idle spell waits for the end of the event loop's turn, so that all requests read in that turn share an
- * append.
+ * The only writer of the log on this server. Commands that arrive while an append is in flight join the next batch. The
+ * first command after an idle period waits for the end of the event loop's turn, so that all requests read in that turn
+ * share an append.
  */
 export class Sequencer {
   readonly #options: SequencerOptions;
+  readonly #maxPendingCommands: number;
   #position: Position;
   #pending: Proposal[] = [];
   #pendingBytes = 0;
@@ -107,25 +112,28 @@ export class Sequencer {
   #idle: (() => void)[] = [];
   #barriers: Barrier[] = [];
   #append: Promise<void> = Promise.resolve();
-  /** Resolves when the append that is out has come back, or nobody may wait for it any more. */
+  /** Resolves when the append in flight has returned, or no caller may wait for it any more. */
   #settled: Promise<void> = Promise.resolve();
   #settle: () => void = () => {};
-  /** What the append that is out carries. */
+  /** The proposals of the append in flight. */
   #out: readonly Proposal[] = [];
-  /** Who waits for the append that is out to come back. */
+  /** The barriers that wait for the append in flight. */
   #barriersOut: readonly Barrier[] = [];
   #isAppending = false;
-  /** The leases that the append which is out grants or revokes. */
+  /** The leases that the append in flight grants or revokes. */
   #leasesOut: ReadonlySet<bigint> = noLeases;
-  /** Whether it may make revisions. */
+  /** Whether the append in flight may create revisions. */
   #revisionsOut = false;
-  #lastAppendBeganMs: number;
   #lastAppended: LoggedEntry | undefined;
 
   constructor(options: SequencerOptions) {
     this.#options = options;
     this.#position = options.position;
-    this.#lastAppendBeganMs = options.clock.monotonicMs();
+    this.#maxPendingCommands = options.maxPendingCommands ?? defaultMaxPendingCommands;
+  }
+
+  get epoch(): number {
+    return this.#options.epoch;
   }
 
   get position(): Position {
@@ -136,63 +144,59 @@ export class Sequencer {
     return this.#lastAppended;
   }
 
-  get lastAppendBeganMs(): number {
-    return this.#lastAppendBeganMs;
-  }
-
-  /** Resolves when the engine has settled the append that is out, if any. Never rejects. */
+  /** Resolves when the engine has settled the append in flight, if any. Never rejects. */
   appendSettled(): Promise<void> {
     return this.#append;
   }
 
   /**
-   * While an append is out that grants or revokes this lease: a promise that resolves when the engine has settled it,
-   * or this server has ceased to lead. Another server may have read the entry in the log, and acknowledged it, before
-   * this one has the engine's answer; what only memory decides about the lease must wait.
+   * While an append is in flight that grants or revokes this lease: a promise that resolves when the engine has settled
+   * it, or when this server has stopped leading. Another server may have read the entry in the log and acknowledged it
+   * before this one has the engine's answer, so answers from memory about the lease must wait.
    */
   leaseSettled(id: bigint): Promise<void> | undefined {
     return this.#leasesOut.has(id) ? this.#settled : undefined;
   }
 
   /**
-   * While an append is out that may make new revisions: a promise that resolves when the engine has settled it, or this
-   * server has ceased to lead. A follower may have read it in the log, and told its client of a revision that this
-   * server does not know yet.
+   * While an append is in flight that may create revisions: a promise that resolves when the engine has settled it, or
+   * when this server has stopped leading. A follower may have read the entry in the log and named a revision to its
+   * client that this server does not know yet.
    */
   revisionSettled(): Promise<void> | undefined {
     return this.#revisionsOut ? this.#settled : undefined;
   }
 
   /**
-   * A promise that resolves when the append that is out now has come back and was applied, or failed; undefined when
-   * none is out.
+   * A promise that resolves when the append in flight has returned and was applied, or failed; undefined when none is
+   * in flight.
    */
   appendOut(): Promise<void> | undefined {
     return this.#isAppending ? this.#append : undefined;
   }
 
-  /** Resolves when the append that is out now, if any, has come to its end; rejects once the log has failed. */
+  /** Resolves when the append in flight, if any, has finished. Rejects once the log has failed. */
   appendReturned(): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     return this.#append;
   }
 
   /**
-   * Resolves when the command has been applied; by then it is durable. `raw` is the request as it came in, for
-   * commands whose payload in the log is etcd's own message; it must stay untouched until the promise settles. Rejects
-   * as timed out where the engine could not tell the outcome, or this server ceased to lead before it did.
+   * Resolves when the command is durable and applied. `raw` is the encoded request, for commands whose payload in the
+   * log is etcd's own message; it must not change until the promise settles. Rejects as timed out if the engine could
+   * not tell the outcome, or if this server stopped leading before it was known.
    */
   propose(command: Command, raw?: Buffer): Promise<CommandResponse> {
     return this.proposeEncoded(command, encodeCommand(command, raw));
   }
 
   /**
-   * As `propose`, for a command whose encoding is at hand. With an origin, an outcome that the engine could not tell
-   * leaves the promise as it is: whoever follows the log will read it there.
+   * As `propose`, for a command that is already encoded. With an origin, the promise stays pending if the engine could
+   * not tell the outcome: the origin's server reads it from the log.
    */
   proposeEncoded(command: Command, encoded: EncodedCommand): Promise<CommandResponse> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    if (this.#pending.length >= maxPendingCommands || this.#pendingBytes >= maxPendingBytes) {
+    if (this.#pending.length >= this.#maxPendingCommands || this.#pendingBytes >= maxPendingBytes) {
       return Promise.reject(new ProposalError('overloaded', 'too many requests wait for the log'));
     }
     return new Promise((resolve, reject) => {
@@ -203,8 +207,8 @@ export class Sequencer {
   }
 
   /**
-   * Resolves when an append that began after this call has come back and was applied: then nobody else led when it
-   * was made. One append serves all who wait; if no command is there to be appended, it is an entry without any.
+   * Resolves when an append that began after this call has returned and was applied, which proves that no other server
+   * led at that time. One append serves all waiting barriers. Without a command to append, the entry is empty.
    */
   barrier(): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
@@ -215,14 +219,14 @@ export class Sequencer {
   }
 
   /**
-   * Begins no further append. What waits is refused as deposed; the outcome of an append that is out is left to
-   * whoever reads the log next, and is not applied here.
+   * Begins no further append. Waiting proposals are refused as deposed. The outcome of the append in flight is read
+   * from the log later, and is not applied here.
    */
   retire(): void {
     this.#refuseWaiting(new ProposalError('deposed', 'this server does not lead any more'));
   }
 
-  /** Refuses new commands, and resolves when those that were accepted have been answered. */
+  /** Refuses new commands. Resolves when the accepted ones have been answered. */
   async stop(): Promise<void> {
     this.#stopped ??= new ProposalError('stopped', 'the server is stopping');
     if (this.#busy) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -242,18 +246,17 @@ export class Sequencer {
       for (const resolve of this.#idle.splice(0)) resolve();
       return;
     }
-    const { engine, headers, mayAppend, clock } = this.#options;
-    if (mayAppend?.() === false) {
-      const lapsed = new ProposalError('deposed', 'the right to lead has lapsed');
+    const { engine, epoch, authority } = this.#options;
+    const permit = authority.beginAppend();
+    if (permit === undefined) {
+      const lapsed = new ProposalError('deposed', 'the leader lease has ended');
       for (const { reject } of [...batch, ...barriers]) reject(lapsed);
       this.#fail(lapsed);
       return;
     }
-    const beganMs = clock.monotonicMs();
-    this.#lastAppendBeganMs = beganMs;
-    const stamped = headers(batch[0]?.command);
+    const headers = { epoch, timeMs: permit.timeMs };
     const encoded = batch.map((each) => each.encoded);
-    const bytes = encodeEntry(stamped, encoded);
+    const bytes = encodeEntry(headers, encoded);
     this.#leasesOut = leasesIn(batch);
     this.#out = batch;
     this.#barriersOut = barriers;
@@ -269,8 +272,8 @@ export class Sequencer {
         this.#out = [];
         this.#barriersOut = [];
         this.#lastAppended = { position, bytes };
-        this.#options.appended(batch.length, bytes.length, beganMs);
-        this.#applied(position, stamped, encoded, batch);
+        this.#options.appended(batch.length, bytes.length, permit);
+        this.#applied(position, headers, encoded, batch);
         for (const { resolve } of barriers) resolve();
         this.#settle();
         if (!this.#retired) this.#appendNext();
@@ -278,7 +281,7 @@ export class Sequencer {
       (error: Error) => {
         this.#isAppending = false;
         if (this.#retired) return;
-        // Whether an append took place that the engine cannot tell of is read from the log; nobody may be told before.
+        // If the engine cannot tell whether the append took place, the log can. Until then no proposer is answered.
         const isUnknown = error instanceof EngineError && error.code === 'unknown';
         if (!isUnknown) refuse(batch, error);
         this.#fail(error);
@@ -331,7 +334,7 @@ export class Sequencer {
     }
   }
 
-  /** After a failure nothing is ever appended again. */
+  /** Nothing is appended after a failure. */
   #fail(error: Error): void {
     this.#refuseWaiting(refusalOf(error));
     this.#options.failed(error);
@@ -344,7 +347,7 @@ export class Sequencer {
     const barriers = [...this.#barriersOut, ...this.#barriers.splice(0)];
     this.#barriersOut = [];
     for (const { reject } of [...this.#pending.splice(0), ...barriers]) reject(refusal);
-    const unclear = new ProposalError('timeout', 'this server ceased to lead before it knew the outcome');
+    const unclear = new ProposalError('timeout', 'this server stopped leading before it knew the outcome');
     for (const { encoded, reject } of this.#out) if (encoded.origin === undefined) reject(unclear);
     this.#out = [];
     this.#settle();
@@ -353,8 +356,8 @@ export class Sequencer {
 }
 
 /**
- * Those with an origin would be handed to the next leader: they are told only what certainly was not appended, and read
- * anything else in the log.
+ * A proposal with an origin would be sent to the next leader. It is refused only if it was certainly not appended; any
+ * other outcome is read from the log.
  */
 function refuse(batch: readonly Proposal[], error: Error): void {
   const wasNotAppended = error instanceof EngineError && (error.code === 'conflict' || error.code === 'unavailable');
@@ -362,7 +365,7 @@ function refuse(batch: readonly Proposal[], error: Error): void {
   for (const { encoded, reject } of batch) if (wasNotAppended || encoded.origin === undefined) reject(refusal);
 }
 
-/** What those are told whose commands were certainly not appended, or whom nobody will tell any more. */
+/** The error for proposals that were certainly not appended, or that no server will answer any more. */
 function refusalOf(error: Error): ProposalError {
   if (error instanceof ProposalError) return error;
   const passing = error instanceof EngineError && error.isPassing;

@@ -36,7 +36,7 @@ async function read(file: Buffer, pieceBytes: number): Promise<{ head: SnapshotF
 const chunkList = fc.array(fc.uint8Array({ maxLength: 700 }), { maxLength: 6 });
 
 describe('snapshot files', () => {
-  test('have the size that clients check, end in their SHA-256, and come back whole from any pieces', async () => {
+  test('have the size that clients check, end in a SHA-256, and can be read from pieces of any size', async () => {
     await fc.assert(
       fc.asyncProperty(chunkList, fc.integer({ min: 1, max: 900 }), async (chunks, pieceBytes) => {
         const file = await written(chunks);
@@ -50,7 +50,7 @@ describe('snapshot files', () => {
     );
   });
 
-  test('are refused when a bit of them is flipped or their end is missing', async () => {
+  test('are refused with a flipped bit or a missing end', async () => {
     const file = await written([Buffer.from('some state'), Buffer.alloc(300, 7)]);
     await fc.assert(
       fc.asyncProperty(fc.nat(file.length * 8 - 1), fc.nat(file.length - 1), async (bit, length) => {

@@ -11,15 +11,15 @@ import type { Position } from '../engines/log-engine.ts';
  */
 export interface SnapshotFileHead {
   readonly format: 1;
-  /** The place in the log up to which the snapshot holds the state. */
+  /** The position in the log whose state the snapshot holds. */
   readonly position: Position;
   readonly revision: number;
   /** Decimal. */
   readonly clusterId: string;
   readonly tenureVersion: string;
   /**
-   * Taken from a log that nobody appended to any more. Otherwise servers ran, and may have acknowledged something after
-   * it.
+   * Whether no server could append to the log any more. Otherwise servers were running, and may have acknowledged
+   * writes after the snapshot.
    */
   readonly isFinal?: boolean;
 }
@@ -28,10 +28,10 @@ const magic = Buffer.from('TENURESN', 'latin1');
 const blockBytes = 512;
 /** The SHA-256 at the end. */
 export const snapshotHashBytes = 32;
-/** No head and no chunk of a sound file is longer. */
+/** The limit on the head and on each chunk of a valid file. */
 const maxPartBytes = 16 * 1024 * 1024;
 
-/** The bytes of a snapshot file, in pieces as the chunks of the state come. */
+/** The bytes of a snapshot file, written as the chunks of the state arrive. */
 export async function* writeSnapshotFile(
   head: SnapshotFileHead,
   chunks: AsyncIterable<Uint8Array>,
@@ -50,7 +50,7 @@ export async function* writeSnapshotFile(
   yield hash.digest();
 }
 
-/** Why a file is not a whole snapshot, in words for the operator. */
+/** Why a file is not a complete snapshot. The message is for the operator. */
 export class SnapshotFileError extends Error {
   constructor(message: string) {
     super(message);
@@ -59,9 +59,8 @@ export class SnapshotFileError extends Error {
 }
 
 /**
- * Reads a snapshot file from its pieces. `chunk` items carry the state; the head comes first. Throws
- * SnapshotFileError where the file is cut short, changed or of another kind; what was yielded before that must then
- * be thrown away.
+ * Reads a snapshot file from its pieces. The head comes first; `chunk` items hold the state. Throws SnapshotFileError
+ * if the file is truncated, changed or of another kind; the items yielded before that must then be discarded.
  */
 export async function* readSnapshotFile(
   pieces: AsyncIterable<Uint8Array>,
@@ -77,7 +76,7 @@ export async function* readSnapshotFile(
   const stored = await reader.take(snapshotHashBytes);
   if (!stored.equals(expected))
     throw new SnapshotFileError('the snapshot was changed or cut short: its SHA-256 does not match');
-  if (!(await reader.ended())) throw new SnapshotFileError('the snapshot goes on behind its end');
+  if (!(await reader.ended())) throw new SnapshotFileError('the snapshot continues after its end');
 }
 
 function parseHead(bytes: Buffer): SnapshotFileHead {
@@ -99,7 +98,7 @@ function prefixed(bytes: Uint8Array): Buffer {
   return framed;
 }
 
-/** Exact reads from pieces of any size, with a hash over all that was taken. */
+/** Exact reads from pieces of any size, with a hash over all bytes read. */
 class PieceReader {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #hash = createHash('sha256');

@@ -9,12 +9,12 @@ import { systemClock } from '../time/system-clock.ts';
 
 const entriesPerSnapshot = 5;
 
-/** A log that grows, and the snapshotter that shortens it for followers of which the slowest is told. */
+/** A growing log, and the snapshotter that trims it. The test sets the position of the slowest follower. */
 class GrowingLog {
   readonly engine: LogEngine = memoryEngine();
   readonly state = new StateMachine();
   slowest = Infinity;
-  /** Where the last snapshot stands. */
+  /** The positions of the last snapshots. */
   savedAt = 0;
   readonly #snapshotter: Snapshotter;
   #position: Position = logStart;
@@ -35,7 +35,7 @@ class GrowingLog {
     });
   }
 
-  /** Appends until a snapshot has been saved, and the log trimmed. */
+  /** Appends until a snapshot has been saved and the log trimmed. */
   async untilSnapshot(): Promise<void> {
     const saved = new Promise<void>((resolve) => (this.#saved = resolve));
     const bytes = Buffer.from('entry');
@@ -48,21 +48,21 @@ class GrowingLog {
     this.savedAt = this.#position.index;
   }
 
-  /** The first entry that somebody who begins anew can still read. */
+  /** The first entry that a new reader can still read. */
   async oldest(): Promise<number> {
     for (let from = 0; ; from += 1) {
-      // The trim is looked at before the hash: this place is refused as trimmed, or as another log's.
+      // The engine checks the trim before the hash, so this position is refused either as trimmed or as of another log.
       const reading = this.engine.follow({ index: from, hash: 'none' }, new AbortController().signal);
       const refusal = await reading[Symbol.asyncIterator]()
         .next()
         .catch((error: unknown) => error);
-      if (!(refusal instanceof EngineError)) throw new Error('a place with a wrong hash was read from');
+      if (!(refusal instanceof EngineError)) throw new Error('a position with a wrong hash was accepted');
       if (refusal.code !== 'trimmed') return from + 1;
     }
   }
 }
 
-test('keeps the log between the last two snapshots for servers that come back', async () => {
+test('keeps the log between the last two snapshots for returning servers', async () => {
   const log = new GrowingLog();
   await log.untilSnapshot();
   expect(await log.oldest()).toBe(1);
@@ -71,7 +71,7 @@ test('keeps the log between the last two snapshots for servers that come back', 
   expect(await log.oldest()).toBe(before + 1);
 });
 
-test('keeps what the slowest server that is linked has not applied, up to the limit', async () => {
+test('keeps the entries that the slowest linked follower has not applied, up to the limit', async () => {
   const log = new GrowingLog();
   log.slowest = 3;
   const saves: number[] = [];
@@ -90,7 +90,7 @@ test('keeps what the slowest server that is linked has not applied, up to the li
   expect(await log.oldest()).toBe(last + 1);
 });
 
-test('counts snapshots that were due for their bytes as well', async () => {
+test('also counts snapshots that were due by size', async () => {
   const log = new GrowingLog({ entries: 1_000_000, bytes: entriesPerSnapshot * 5 });
   log.slowest = 0;
   await log.untilSnapshot();

@@ -1,7 +1,7 @@
 import type { StateMachine } from '@tenure/core';
 import { EngineError, type EngineErrorCode } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
-import { breathe } from '../time/breathe.ts';
+import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 
 export interface SnapshotThresholds {
@@ -15,18 +15,12 @@ export interface SnapshotterOptions {
   readonly engine: LogEngine;
   readonly state: StateMachine;
   readonly thresholds: SnapshotThresholds;
-  /** Where the applied state stands in the log. */
+  /** The position of the applied state in the log. */
   readonly position: () => Position;
-  /**
-   * On a log that other servers follow: up to where those that are linked have all applied it; Infinity while there
-   * are none.
-   */
+  /** On a shared log: the index up to which all linked followers have applied it; Infinity without followers. */
   readonly slowestFollower?: () => number;
   readonly saved: (durationMs: number) => void;
-  /**
-   * The engine could not take a snapshot now, and lost nothing by it: the next one is due as if this one had been
-   * saved.
-   */
+  /** The engine could not take a snapshot now, and lost nothing. The next one is due as if this one had been saved. */
   readonly putOff: (reason: Error) => void;
   readonly failed: (error: Error) => void;
   readonly clock: Clock;
@@ -34,26 +28,26 @@ export interface SnapshotterOptions {
 }
 
 /**
- * Without a snapshot the log only grows; what was appended is as safe as before. It is trimmed where another server has
- * begun to lead, and to write snapshots, before this one was done with its own.
+ * Errors without a loss: without a snapshot the log only grows. It is already trimmed if another server began to lead
+ * and to write snapshots before this one finished its own.
  */
 const harmlessCodes: ReadonlySet<EngineErrorCode> = new Set(['full', 'unavailable', 'unknown', 'conflict', 'trimmed']);
 
 /**
- * How much of the log stays for a slow server: what lies behind the snapshot that is so many before the newest, and
- * never more than as many entries as so many snapshots may be apart. A server that is slower loads a snapshot.
+ * How much of the log is kept for a slow follower: the entries after the snapshot this many before the newest, and at
+ * most as many entries as this many snapshots are apart. A slower follower loads a snapshot.
  */
 export const maxKeptSnapshots = 10;
 
 /**
- * Writes a snapshot of the state when the log behind the last one has grown enough, and lets the engine forget what
- * the snapshot covers. Entries go on being applied meanwhile: the snapshot is of the moment at which it began.
+ * Writes a snapshot of the state when the log after the last one has grown enough, and then lets the engine trim the
+ * log. Entries are applied meanwhile: the snapshot holds the state of the moment at which it began.
  */
 export class Snapshotter {
   readonly #options: SnapshotterOptions;
   #entries: number;
   #bytes = 0;
-  /** Where the last snapshots of this process stand, the oldest first. */
+  /** The indexes of this process's last snapshots, oldest first. */
   readonly #savedAt: number[] = [];
   #running: Promise<void> | undefined;
   #stopping = false;
@@ -63,10 +57,7 @@ export class Snapshotter {
     this.#entries = options.entriesSinceSnapshot;
   }
 
-  /**
-   * An entry of `bytes` that another server appended was applied: it counts, but the snapshot is the leader's to
-   * write.
-   */
+  /** An entry of `bytes` from another server was applied. It counts here too, but only the leader writes snapshots. */
   followed(bytes: number): void {
     this.#entries += 1;
     this.#bytes += bytes;
@@ -93,21 +84,21 @@ export class Snapshotter {
       .finally(() => (this.#running = undefined));
   }
 
-  /** No snapshot begins from here on; resolves when the one under way has come to its end or given up. */
+  /** Begins no further snapshot. Resolves when the running one has finished or was aborted. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#running;
   }
 
   async #save(): Promise<void> {
-    await breathe(this.#options.clock);
+    await yieldToEventLoop(this.#options.clock);
     if (this.#stopping) return;
     const { engine, state, position, saved, clock } = this.#options;
     const beganMs = clock.monotonicMs();
     const at = position();
     this.#entries = 0;
     this.#bytes = 0;
-    // The writer holds the state of this moment from here on, however long the engine takes to pull its first chunk.
+    // The writer holds the state of this moment, however late the engine reads the first chunk.
     const steps = state.snapshotForEngine();
     try {
       await engine.saveSnapshot(at, this.#chunks(steps));
@@ -122,8 +113,8 @@ export class Snapshotter {
   }
 
   /**
-   * On a log that others follow, what lies between the last two snapshots stays, and what a server that is linked has
-   * not applied, up to a limit: a server that was away for a while goes on where it was.
+   * On a shared log, the entries between the last two snapshots are kept, and those that a linked follower has not
+   * applied, up to a limit. A server that was away for a short time then continues without a snapshot.
    */
   async #trim(index: number): Promise<void> {
     const { engine, slowestFollower, thresholds } = this.#options;
@@ -137,9 +128,9 @@ export class Snapshotter {
 
   async *#chunks(steps: Iterator<Uint8Array>): AsyncGenerator<Uint8Array> {
     for (let step = steps.next(); step.done !== true; step = steps.next()) {
-      if (this.#stopping) throw new Error('the server is stopping; the snapshot is given up');
+      if (this.#stopping) throw new Error('the server is stopping; the snapshot is aborted');
       yield step.value;
-      await breathe(this.#options.clock);
+      await yieldToEventLoop(this.#options.clock);
     }
   }
 }

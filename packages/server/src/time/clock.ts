@@ -1,13 +1,19 @@
+/** Both clocks, read together. */
+export interface ClockReading {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
 /**
- * The clocks, the timers and the turns of the event loop of this process. Whatever waits or measures is handed one, so
- * that tests and the simulator can hand in another. What is made of these few calls stands beside it: `every`, `sleep`,
- * `breathe`.
+ * The clocks, the timers and the turns of the event loop of this process. It is injected everywhere, so that tests and
+ * the simulator can inject another. Helpers built on these calls are in separate files: `every`, `sleep`,
+ * `yieldToEventLoop`.
  */
 export interface Clock {
-  /** Milliseconds of a clock that never steps; its zero means nothing. */
+  /** Milliseconds of a monotonic clock; its zero has no meaning. */
   monotonicMs(): number;
   /**
-   * Milliseconds of the wall clock. Only its jumps are looked at, never its value: it shows a machine that was
+   * Milliseconds of the wall clock. Only its jumps are used, never its value: they reveal that the machine was
    * suspended.
    */
   wallMs(): number;
@@ -16,11 +22,11 @@ export interface Clock {
    * it.
    */
   after(delayMs: number, wake: () => void): () => void;
-  /** Calls `next` at the end of the event loop's turn, when what was read from the sockets in it has been handled. */
+  /** Calls `next` at the end of the event loop's turn, when the data read from the sockets in it has been processed. */
   soon(next: () => void): void;
   /**
-   * Calls `next` after everything that waits in this process's sockets has been read and handled once: one whole poll
-   * phase of the event loop lies between the call and the callback.
+   * Calls `next` after all data in this process's sockets has been read and processed once: one whole poll phase of the
+   * event loop is between the call and the callback.
    */
   afterPoll(next: () => void): void;
 }

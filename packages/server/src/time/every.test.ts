@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { every } from './every.ts';
 import { VirtualClock } from '@tenure/test-support';
 
-test('calls back after each interval, and once for all that a stall has swallowed', async () => {
+test('calls back after each interval, and once after a stall of several intervals', async () => {
   const clock = new VirtualClock();
   const atMs: number[] = [];
   const cancel = every(clock, 100, () => atMs.push(clock.monotonicMs()));
@@ -16,7 +16,7 @@ test('calls back after each interval, and once for all that a stall has swallowe
   expect(clock.timers).toBe(0);
 });
 
-test('may be ended from within', async () => {
+test('may be stopped from its own callback', async () => {
   const clock = new VirtualClock();
   let calls = 0;
   const cancel = every(clock, 100, () => {

@@ -1,14 +1,14 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Calls `wake` again and again, `intervalMs` after the last time; a process that stood still calls it once. Returns a
- * function that ends it.
+ * Calls `wake` repeatedly, `intervalMs` after the last call; a process that was stopped gets one call. Returns a
+ * function that stops it.
  */
 export function every(clock: Clock, intervalMs: number, wake: () => void): () => void {
   let cancel: () => void;
   const arm = (): void => {
     cancel = clock.after(intervalMs, () => {
-      // Armed first, so that `wake` may end it.
+      // Set first, so that `wake` may stop the repetition.
       arm();
       wake();
     });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { sleep } from './sleep.ts';
 import { VirtualClock } from '@tenure/test-support';
 
-test('ends with its time or with its signal, and leaves neither a timer nor a listener behind', async () => {
+test('ends after its delay or with its signal, and leaves neither a timer nor a listener', async () => {
   const clock = new VirtualClock();
   const stop = new AbortController();
   const ended: string[] = [];
@@ -20,7 +20,7 @@ test('ends with its time or with its signal, and leaves neither a timer nor a li
   expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
 });
 
-test('does not begin where the signal has aborted', async () => {
+test('resolves at once if the signal is already aborted', async () => {
   const clock = new VirtualClock();
   await sleep(clock, 1_000, AbortSignal.abort());
   expect(clock.timers).toBe(0);

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Resolves after `delayMs`, or sooner when `signal` aborts. Never rejects: who sleeps looks at the signal. */
+/** Resolves after `delayMs`, or sooner when `signal` aborts. Never rejects: the caller checks the signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();

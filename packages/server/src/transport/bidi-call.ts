@@ -7,8 +7,8 @@ import { fillPrefix, StreamCall, toStatus } from './stream-call.ts';
 import type { BidiHandler, DuplexCall } from './transport.ts';
 
 /**
- * One bidirectional call. Messages are handed on as they arrive, those of one DATA frame in one go, and what the
- * handler sends meanwhile leaves together.
+ * One bidirectional call. Messages are delivered as they arrive, those of one DATA frame together, and the messages
+ * that the handler sends meanwhile leave together.
  */
 export class BidiCall extends StreamCall implements DuplexCall {
   onMessage: (message: Buffer) => void = ignore;
@@ -19,12 +19,12 @@ export class BidiCall extends StreamCall implements DuplexCall {
   readonly #reader: MessageReader;
   #paused = false;
   #clientFinished = false;
-  /** True while messages are handed on: the handler may pause, resume and end from within. */
+  /** True while messages are delivered: the handler may pause, resume and end from within. */
   #delivering = false;
   #wantsDrain = false;
   #halfCloseTold = false;
   #closeTold = false;
-  /** What of the connection's budget this call's unsent bytes have taken. */
+  /** This call's share of the connection's budget, for its unsent bytes. */
   #accountedBytes = 0;
 
   constructor(
@@ -43,7 +43,7 @@ export class BidiCall extends StreamCall implements DuplexCall {
   start(): void {
     const { stream } = this;
     stream.on('drain', () => this.#drained());
-    // A stream that is reset while it is paused closes only when what it still holds has been read.
+    // A stream that is reset while it is paused closes only when its buffered data has been read.
     stream.on('aborted', () => {
       this.ended = true;
       stream.resume();
@@ -71,7 +71,7 @@ export class BidiCall extends StreamCall implements DuplexCall {
     if (!stream.headersSent) this.startReply();
     stream.write(fillPrefix(framed));
     this.#account();
-    // With the budget used up a stream is left what node buffers at least: below that it never says that it drained.
+    // When the budget is used up a stream is left node's minimum buffer: below that it never emits drain.
     const { limits, streamBytes } = this.connection;
     const limitBytes = streamBytes.hasRoom ? limits.maxStreamBufferedBytes : 0;
     if (stream.writableLength < Math.max(limitBytes, stream.writableHighWaterMark)) return true;
@@ -119,7 +119,7 @@ export class BidiCall extends StreamCall implements DuplexCall {
     this.#deliver();
   }
 
-  /** A lasting call may be silent for as long as both sides like. */
+  /** A long-lived call may be silent for as long as both sides like. */
   protected sweepUnanswered(): void {}
 
   protected closed(): void {
@@ -160,7 +160,7 @@ export class BidiCall extends StreamCall implements DuplexCall {
     this.onHalfClose();
   }
 
-  /** A call that is paused is charged with all that its client may send ahead: node does not tell what arrives. */
+  /** A paused call is charged with the whole window that its client may fill: node does not report what arrives. */
   #holdRequest(): void {
     if (this.ended) return;
     const aheadBytes = this.#paused ? this.connection.limits.streamWindowBytes : 0;
@@ -194,7 +194,7 @@ export class BidiCall extends StreamCall implements DuplexCall {
     try {
       this.onClose();
     } catch (error) {
-      // Nobody is left to answer: it is told to the log alone.
+      // The stream is gone, so the error is only logged.
       toStatus(error, this.connection, this.path);
     }
   }

@@ -4,11 +4,11 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 const binarySuffix = '-bin';
 const digits = /[A-Za-z0-9+/]/;
 
-/** The refusal of a call whose binary metadata is not base64, in the words of Go's gRPC server. */
+/** The refusal of a call whose binary metadata is not base64, with the text of Go's gRPC server. */
 export function binaryMetadataFault(headers: IncomingHttpHeaders): GrpcStatus | undefined {
   for (const name in headers) {
     if (!name.endsWith(binarySuffix)) continue;
-    // Node has joined the values of one name so.
+    // Node joins repeated headers of one name with commas.
     for (const value of String(headers[name]).split(', ')) {
       const at = base64Fault(value);
       if (at === undefined) continue;
@@ -21,8 +21,8 @@ export function binaryMetadataFault(headers: IncomingHttpHeaders): GrpcStatus | 
 }
 
 /**
- * Where Go finds that a text is not base64: with padding where its length is a multiple of four, and without elsewhere.
- * Bits that are left over do not matter.
+ * The offset at which Go finds that a text is not base64: padded if its length is a multiple of four, unpadded
+ * otherwise. Leftover bits are ignored.
  */
 function base64Fault(text: string): number | undefined {
   const isPadded = text.length % 4 === 0;

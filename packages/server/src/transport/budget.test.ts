@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Budget } from './budget.ts';
 
-test('what one gives back is there again, for itself and for all together', () => {
+test('a returned amount is available again, for the connection and in the total', () => {
   let exceeded = 0;
   const total = new Budget(10, { onExceeded: () => (exceeded += 1) });
   const [one, other] = [new Budget(6, { total }), new Budget(6, { total })];

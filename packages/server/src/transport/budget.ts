@@ -1,5 +1,5 @@
 export interface BudgetOptions {
-  /** Counts the same for all connections together. */
+  /** The total for all connections. */
   readonly total?: Budget;
   /** Called by every `take` that leaves the budget beyond its limit. */
   readonly onExceeded?: () => void;
@@ -8,9 +8,8 @@ export interface BudgetOptions {
 }
 
 /**
- * Counts what is held for one connection (bytes, or calls) and, through `total`, for all of them, against a limit for
- * each. Who takes an amount gives back exactly as much; a connection that breaks gives back what it has taken by
- * ending its calls.
+ * Counts the amount held for one connection (bytes, or calls) and, through `total`, for all of them, each against a
+ * limit. Every taken amount is given back exactly; a broken connection gives back its amount by ending its calls.
  */
 export class Budget {
   readonly #limit: number;
@@ -30,12 +29,12 @@ export class Budget {
     return this.#taken;
   }
 
-  /** True while the limit has not been reached here. What the total does about its own limit is its `onExceeded`. */
+  /** True while the limit has not been reached here. The total enforces its own limit with `onExceeded`. */
   get hasRoom(): boolean {
     return this.#taken < this.#limit;
   }
 
-  /** Takes an amount, beyond the limit too: one message may pass it, and `hasRoom` then says so to the next. */
+  /** Takes an amount, even beyond the limit: one message may exceed it, and `hasRoom` then refuses the next. */
   take(amount: number): void {
     this.#taken += amount;
     this.#total?.take(amount);

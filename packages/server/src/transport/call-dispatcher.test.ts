@@ -1,17 +1,19 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import {
   endHeaders,
+  frameMessage,
   frameTypes,
   grpcHeaders,
   headerBlock,
   http2Frame,
   http2Preface,
+  RawClient,
+  type RawReply,
   settingsFrame,
-} from './testing/http2-frames.ts';
-import { frameMessage, RawClient, type RawReply } from './testing/raw-call.ts';
+} from '@tenure/test-support';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 
 const maxReceiveBytes = 100_000;
@@ -60,7 +62,7 @@ describe('the frames of a request', () => {
   const message = Buffer.from('a message of some length');
   const framed = frameMessage(message);
 
-  test('a message is put together however it was cut', async () => {
+  test('a message is assembled from any split into frames', async () => {
     const bytes = Array.from(framed, (byte) => Buffer.from([byte]));
     const reply = await echoCall(bytes);
     expectStatus(reply, 0);
@@ -74,7 +76,7 @@ describe('the frames of a request', () => {
     expect(reply.body).toEqual(Buffer.concat(three));
   });
 
-  test('no message, two messages, and a message cut short are refused where the server sends a stream', async () => {
+  test('no message, two messages, and a truncated message are refused where the server sends a stream', async () => {
     const call = (...chunks: Buffer[]) => echoCall(chunks, {}, '/t.T/Repeat');
     const missing = 'cardinality violation: received no request message from non-client-streaming RPC';
     expectStatus(await call(), 13, missing);
@@ -85,7 +87,7 @@ describe('the frames of a request', () => {
     expectStatus(await call(Buffer.concat([framed, framed])), 13, twice);
   });
 
-  test('a unary call takes its first message and drops what comes behind it', async () => {
+  test('a unary call takes its first message and drops the rest', async () => {
     expectStatus(await echoCall([]), 2, 'EOF');
     expectStatus(await echoCall([framed.subarray(0, 3)]), 2, 'EOF');
     expectStatus(await echoCall([framed.subarray(0, -1)]), 2, 'unexpected EOF');
@@ -100,7 +102,7 @@ describe('the frames of a request', () => {
     expect((await echoCall([head, Buffer.concat([tail, other]), other])).body).toEqual(framed);
   });
 
-  test('a message cut short on a stream of both sides is Internal', async () => {
+  test('a truncated message on a bidirectional stream is Internal', async () => {
     for (const bytes of [-1, 3]) {
       expectStatus(await echoCall([framed.subarray(0, bytes)], {}, '/t.T/Talk'), 13, 'unexpected EOF');
     }
@@ -116,7 +118,7 @@ describe('the frames of a request', () => {
     expectStatus(await echoCall([frameMessage(Buffer.alloc(maxReceiveBytes))]), 0);
   });
 
-  test('a flag that gRPC does not know is Internal', async () => {
+  test('an unknown gRPC flag is Internal', async () => {
     expectStatus(await echoCall([frameMessage(message, 2)]), 13, 'grpc: received unexpected payload format 2');
   });
 });
@@ -124,14 +126,14 @@ describe('the frames of a request', () => {
 describe('compressed requests', () => {
   const gzip = { 'grpc-encoding': 'gzip' };
 
-  test('gzip is understood', async () => {
+  test('gzip is accepted', async () => {
     const message = Buffer.alloc(50_000, 'tenure');
     const reply = await echoCall([frameMessage(gzipSync(message), 1)], gzip);
     expectStatus(reply, 0);
     expect(frameMessage(message).equals(reply.body)).toBe(true);
   });
 
-  test('what inflates beyond the limit is ResourceExhausted', async () => {
+  test('a message that inflates beyond the limit is ResourceExhausted', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     expect(bomb.length).toBeLessThan(maxReceiveBytes);
     const text = 'grpc: received message after decompression larger than max 100000';
@@ -170,7 +172,7 @@ describe('the headers of a request', () => {
     expectStatus(get, 13, 'Received a HEADERS frame with :method "GET" which should be POST');
   });
 
-  test('variants of the content type are gRPC, its neighbours are not', async () => {
+  test('variants of the content type are gRPC, similar types are not', async () => {
     const framed = frameMessage(Buffer.from('x'));
     for (const type of ['application/grpc+proto', 'application/grpc;charset=utf-8', 'Application/GRPC']) {
       expectStatus(await echoCall([framed], { 'content-type': type }), 0);
@@ -180,7 +182,7 @@ describe('the headers of a request', () => {
     }
   });
 
-  test('what is not gRPC reaches the HTTP handler', async () => {
+  test('a request that is not gRPC reaches the HTTP handler', async () => {
     const reply = await client.call({
       path: '/health?x=1',
       headers: { ':method': 'GET', 'content-type': 'text/plain' },
@@ -192,7 +194,7 @@ describe('the headers of a request', () => {
     expectStatus(await echoCall([], {}, '/nothing'), 12, 'malformed method name: "/nothing"');
   });
 
-  test('headers beyond the limits reset the stream and nothing else', async () => {
+  test('headers beyond the limits reset only the stream', async () => {
     // The limit in bytes holds from when the client has acknowledged the server's settings; before, nghttp2's own does.
     expectStatus(await echoCall([frameMessage(Buffer.alloc(0))]), 0);
     const long = await echoCall([], { 'x-long': 'x'.repeat(20_000) });
@@ -203,13 +205,13 @@ describe('the headers of a request', () => {
   });
 });
 
-test('a call that is over while its client still sends tells it to stop', async () => {
+test('a call that ends while its client still sends resets the stream', async () => {
   const reply = await client.call({ path: '/t.T/Nope', chunks: [Buffer.alloc(10)], keepOpen: true });
   expectStatus(reply, 12, 'unknown method Nope for service t.T');
   expect(reply.resetCode).toBe(0);
 });
 
-test('a reset without an error, behind a whole message, is no request and no harm', async () => {
+test('a reset without an error after a complete message is not a request and has no effect', async () => {
   const block = headerBlock(grpcHeaders('/t.T/Echo'));
   const reset = http2Frame(frameTypes.rstStream, 0, 1, Buffer.alloc(4));
   const body = http2Frame(frameTypes.data, 0, 1, frameMessage(Buffer.from('x')));

@@ -9,7 +9,7 @@ import type { StreamCall } from './stream-call.ts';
 import type { GrpcRoutes } from './transport.ts';
 import { UnaryCall } from './unary-call.ts';
 
-/** Starts the call that a new stream asks for, or refuses it. The stream has not been reset. */
+/** Starts the call of a new stream, or refuses it. The stream has not been reset. */
 export function dispatchStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -6,7 +6,7 @@ import type { GrpcStatus } from './grpc-status.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
-/** A call of a connection, as the connection knows it. */
+/** A call, as seen by its connection. */
 export interface OpenCall {
   /** Called by each sweep of the connection for the calls that are bounded in time. */
   sweep(): void;
@@ -21,34 +21,34 @@ export interface StreamTurn {
   started: number;
 }
 
-/** What the calls of one HTTP/2 connection share. */
+/** The state shared by the calls of one HTTP/2 connection. */
 export interface Connection extends HttpClientConnection {
   readonly session: ServerHttp2Session;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
-  /** Calls whose request or reply is bounded in time; looked at by every sweep. */
+  /** Calls whose request or reply has a timeout; checked by every sweep. */
   readonly timedCalls: Set<OpenCall>;
-  /** Calls that may last for as long as both sides like; ended when the server stops. */
+  /** Calls without a time limit; ended when the server stops. */
   readonly lastingCalls: Set<OpenCall>;
   readonly openCalls: Budget;
   /** Bytes of requests that are not complete. */
   readonly requestBytes: Budget;
-  /** Bytes of replies from when they are built to when the socket has taken them. */
+  /** Bytes of replies, from when they are built until the socket has taken them. */
   readonly replyBytes: Budget;
-  /** What large replies hold in memory that wait to be built. */
+  /** Memory held by large replies that are not built yet. */
   readonly resultBytes: Budget;
-  /** Where large replies wait to be built; one for all connections. */
+  /** The queue of large replies; one for all connections. */
   readonly replies: ReplyQueue;
-  /** Where requests that are not gRPC wait for their handler; one for all connections. */
+  /** The queue of requests that are not gRPC; one for all connections. */
   readonly http: HttpQueue;
-  /** Bytes that bidirectional streams have not got rid of. */
+  /** Unsent bytes of bidirectional streams. */
   readonly streamBytes: Budget;
-  /** Its new streams in the turn of the event loop in which some came last; kept by StreamStarts. */
+  /** Its new streams in the last turn of the event loop that had any; maintained by StreamStarts. */
   readonly streamTurn: StreamTurn;
-  /** Sweeps so far: a clock that costs a call nothing to read. */
+  /** The number of sweeps so far: a clock that costs a call nothing to read. */
   sweeps: number;
-  /** At the other end is a server of this cluster. */
+  /** The peer is a server of this cluster. */
   trustPeer(): void;
-  /** A call's client, or the end of the connection, has reset its stream. */
+  /** The stream was reset by the client, or by the end of the connection. */
   countReset(): void;
 }

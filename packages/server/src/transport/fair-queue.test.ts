@@ -21,7 +21,7 @@ test('owners take turns, and each gets its items in order', () => {
   expect(queue.size).toBe(0);
 });
 
-test('who may not take keeps its turn, and who left has none', () => {
+test('an owner that may not take keeps its turn, and a removed owner has none', () => {
   const queue = new FairQueue<string, string>();
   for (const item of ['a1', 'b1', 'b2', 'c1']) queue.push(item.charAt(0), item);
   queue.delete('b', 'b1');

@@ -1,8 +1,8 @@
 import { TurnQueue } from './turn-queue.ts';
 
-/** What waits for several owners: first come first served for each of them, and the owners in turn. */
+/** Queued items of several owners: in order for each owner, round-robin between owners. */
 export class FairQueue<Owner, Item> {
-  /** In the order of their turns; none without an item. */
+  /** In the order of their turns; only owners with items. */
   readonly #owners = new Map<Owner, TurnQueue<Item>>();
   #size = 0;
 
@@ -25,18 +25,18 @@ export class FairQueue<Owner, Item> {
     this.#size += items.size;
   }
 
-  /** The first owner in turn that may take one now. It keeps its turn until it takes. */
+  /** The first owner in turn that may take an item now. It keeps its turn until it takes. */
   next(mayTake: (owner: Owner) => boolean = always): Owner | undefined {
     for (const owner of this.#owners.keys()) if (mayTake(owner)) return owner;
     return undefined;
   }
 
-  /** The owner's first item, which stays. */
+  /** The owner's first item, which stays queued. */
   peek(owner: Owner): Item | undefined {
     return this.#owners.get(owner)?.first;
   }
 
-  /** The owner's first item. Its next turn comes behind those of all others. */
+  /** Removes the owner's first item. The owner's next turn comes after those of all others. */
   take(owner: Owner): Item | undefined {
     const items = this.#owners.get(owner);
     const item = items?.shift();
@@ -47,7 +47,7 @@ export class FairQueue<Owner, Item> {
     return item;
   }
 
-  /** Does nothing for one that does not wait. */
+  /** Does nothing for an item that is not queued. */
   delete(owner: Owner, item: Item): void {
     const items = this.#owners.get(owner);
     if (items === undefined) return;

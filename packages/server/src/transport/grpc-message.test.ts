@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeGrpcMessage } from './grpc-message.ts';
 
-test('what is encoded is printable ASCII and decodes to what it was', () => {
+test('an encoded text is printable ASCII and decodes to the original', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 30 }), (text) => {
       const encoded = encodeGrpcMessage(text);
@@ -12,7 +12,7 @@ test('what is encoded is printable ASCII and decodes to what it was', () => {
   );
 });
 
-test('plain text stays as it is, and a lone surrogate becomes the replacement character', () => {
+test('plain text is unchanged, and a lone surrogate becomes the replacement character', () => {
   expect(encodeGrpcMessage('etcdserver: key not found')).toBe('etcdserver: key not found');
   expect(encodeGrpcMessage('100% \n')).toBe('100%25 %0A');
   expect(encodeGrpcMessage('\ud800')).toBe('%EF%BF%BD');

@@ -1,6 +1,6 @@
 /**
- * A status text as the `grpc-message` trailer carries it: UTF-8 in which every byte outside printable ASCII, and the
- * percent sign, is written %XX. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD.
+ * A status text as encoded in the `grpc-message` trailer: UTF-8 in which every byte outside printable ASCII, and the
+ * percent sign, is written %XX. A lone surrogate, which UTF-8 cannot represent, becomes U+FFFD.
  */
 export function encodeGrpcMessage(text: string): string {
   if (!needsEscape.test(text)) return text;

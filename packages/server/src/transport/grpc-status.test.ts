@@ -1,7 +1,7 @@
+import { frameMessage, RawClient } from '@tenure/test-support';
 import { errorCatalogue } from '@tenure/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GrpcStatus } from './grpc-status.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
 import { startTestServer, type TestServer } from './testing/test-server.ts';
 import type { GrpcCode } from './grpc-status.ts';
 
@@ -42,7 +42,7 @@ async function trailersOf(path: string): Promise<unknown> {
   return { code: Number(code), text: decodeURIComponent(String(text)), reason };
 }
 
-test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with anything behind it', async (path) => {
+test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with a suffix', async (path) => {
   for (const { code, text } of Object.values(errorCatalogue)) {
     for (const more of ['', ': there is no leader', ' ']) {
       refusal = new GrpcStatus(code as GrpcCode, text + more);
@@ -51,7 +51,7 @@ test.each(['/x/Unary', '/x/Stream', '/x/Both'])('no text of etcd leaves %s with 
   }
 });
 
-test.each(['/x/Unary', '/x/Stream', '/x/Both'])('the reason of a refusal leaves %s in a trailer', async (path) => {
+test.each(['/x/Unary', '/x/Stream', '/x/Both'])('the reason of a refusal is sent %s in a trailer', async (path) => {
   const { code, text } = errorCatalogue.Timeout;
   refusal = new GrpcStatus(code, text, 'there is no leader');
   expect(await trailersOf(path)).toEqual({ code, text, reason: 'there is no leader' });

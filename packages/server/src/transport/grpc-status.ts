@@ -20,10 +20,13 @@ export const GrpcCode = {
 } as const;
 export type GrpcCode = (typeof GrpcCode)[keyof typeof GrpcCode];
 
-/** How a call ended: thrown by handlers to refuse, sent as trailers by the transport. */
+/** The status of a call: thrown by handlers to refuse, sent as trailers by the transport. */
 export class GrpcStatus extends Error {
   readonly code: GrpcCode;
-  /** What we know more than the text may say: sent in the trailer `tenure-reason`. Short, and readable by anybody. */
+  /**
+   * More detail than the text may contain: sent in the trailer `tenure-reason`. Short, and safe for every client to
+   * read.
+   */
   readonly reason: string | undefined;
 
   constructor(code: GrpcCode, message: string, reason?: string) {
@@ -34,12 +37,12 @@ export class GrpcStatus extends Error {
   }
 }
 
-/** For handlers whose client has left, so that nobody reads it. */
+/** For handlers whose client has left: the status is not sent. */
 export function callIsOver(): GrpcStatus {
   return new GrpcStatus(GrpcCode.cancelled, 'the call is over');
 }
 
-/** Ends a call that streams for a message that is none, and says why, in the words of Go's gRPC server. */
+/** Ends a streaming call for an invalid message, with the text of Go's gRPC server. */
 export function unreadableMessage(reason: string): GrpcStatus {
   return new GrpcStatus(GrpcCode.internal, `grpc: failed to unmarshal the received message: ${reason}`);
 }

@@ -13,8 +13,8 @@ const maxDigits = 8;
 
 /**
  * The value of a `grpc-timeout` header ('250m', '5S') in milliseconds, not rounded. A malformed one is refused as
- * Internal, with the words that Go's server uses. Eight digits of hours stay far below what a double holds exactly,
- * so that nothing overflows; what a timer cannot hold is the business of whoever sets the timer.
+ * Internal, with the text of Go's server. Eight digits of hours are far below the exact range of a double, so nothing
+ * overflows; the caller that sets a timer handles the timer's range.
  */
 export function parseGrpcTimeout(value: string): number {
   if (value.length < 2) throw malformed(`timeout string is too short: ${JSON.stringify(value)}`);

@@ -7,7 +7,9 @@ import type { HttpReply, HttpRequest } from './transport.ts';
 
 const tooManyRequests: HttpReply = { status: 503, headers: {}, body: '' };
 
-/** A request over HTTP/2 that is not gRPC: counted, bounded and timed as calls are. A body is dropped. */
+/**
+ * A request over HTTP/2 that is not gRPC: counted and limited like a call, with the same timeouts. A body is dropped.
+ */
 export class HttpCall extends StreamCall implements HttpExchange {
   readonly request: HttpRequest;
   #outgoing: OutgoingReply | undefined;
@@ -56,7 +58,7 @@ export class HttpCall extends StreamCall implements HttpExchange {
   protected sweepUnanswered(): void {
     const { limits, sweeps } = this.connection;
     const idleMs = (sweeps - this.lastProgress) * limits.sweepIntervalMs;
-    // Until there is an answer the request waits for its handler, which has its own bounds.
+    // Until there is a response the request waits for its handler, which has its own limits.
     if (this.#outgoing !== undefined && idleMs > limits.stalledReplyTimeoutMs) this.stream.destroy();
   }
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
+import { RawClient } from '@tenure/test-support';
 import { afterEach, describe, expect, test } from 'vitest';
-import { RawClient } from './testing/raw-call.ts';
 import { deferred, startTestServer, type TestServer } from './testing/test-server.ts';
 import { UnreadClient } from './testing/unread-client.ts';
 import type { HttpHandler } from './transport.ts';
@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** More than the system's buffers take of a client that does not read. */
+/** More than the system's buffers accept for a client that does not read. */
 const page = 'x'.repeat(16_000_000);
 const patience = { timeout: 20_000, interval: 10 };
 let server: TestServer;
@@ -49,14 +49,14 @@ function socketThatSends(text: string): Socket {
 
 const requestOf = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
-/** That another client is answered also shows that the server has dealt with what came before. */
+/** The response to another client also shows that the server has processed the earlier requests. */
 async function expectAnswer(): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${server.port}/else`);
   expect(await response.text()).toBe('well');
 }
 
 describe('HTTP over HTTP/2', () => {
-  test('counts as a call, and what is unread as a reply, until it is read or given up', async () => {
+  test('counts as a call, and its unread response as a reply, until it is read or abandoned', async () => {
     await serve(answerPage);
     const client = unreadClient();
     const [first, second] = [client.get('/page'), client.get('/page')];
@@ -72,7 +72,7 @@ describe('HTTP over HTTP/2', () => {
     await expect.poll(() => server.transport.calls, patience).toBe(0);
   });
 
-  test('is refused beyond the room of its connection, and beyond what may wait', async () => {
+  test('is refused beyond the limit of its connection, and beyond the limit of the queue', async () => {
     const entered = deferred();
     const release = deferred();
     await serve(
@@ -90,7 +90,7 @@ describe('HTTP over HTTP/2', () => {
     const get = (path: string) => client.call({ path, headers: { ':method': 'GET', 'content-type': 'text/plain' } });
     const slow = get('/slow');
     await entered.promise;
-    // One is being answered, two wait, and two are refused.
+    // One is being answered, two are queued, and two are refused.
     const others = Array.from({ length: 4 }, () => get('/more'));
     const refused: unknown[] = [];
     for (const other of others) void other.then(({ headers }) => refused.push(headers[':status']));
@@ -102,7 +102,7 @@ describe('HTTP over HTTP/2', () => {
     expect(served.map(({ body }) => body.toString())).toEqual(['well', 'well', 'well']);
   });
 
-  test('with replies unread to the limit is refused without asking the handler', async () => {
+  test('with unread replies up to the limit is refused without a call of the handler', async () => {
     await serve(answerPage, { maxConnectionReplyBytes: page.length });
     const client = unreadClient();
     client.get('/page');
@@ -114,16 +114,16 @@ describe('HTTP over HTTP/2', () => {
     expect(asked).toEqual(['GET /page']);
   });
 
-  test('loses its answer when nothing of it is read for too long', async () => {
+  test('is reset when its response is not read for too long', async () => {
     await serve(answerPage, { stalledReplyTimeoutMs: 30, sweepIntervalMs: 10 });
     unreadClient().get('/page');
     await expect.poll(() => asked.length, patience).toBe(1);
     await expect.poll(() => server.transport.calls, patience).toBe(0);
-    // What HTTP/2 had handed to the socket is free when the socket is.
+    // The bytes that HTTP/2 had handed to the socket are free when the socket is.
     await expect.poll(() => server.transport.replyBytes, patience).toBe(0);
   });
 
-  test('a handler that fails is answered with 500 and told to the log, and HEAD is sent no body', async () => {
+  test('a handler that fails is answered with 500 and logged, and HEAD gets no body', async () => {
     await serve(async ({ target }) => {
       if (target === '/broken') throw new Error('secret');
       return { status: 200, headers: {}, body: 'well' };
@@ -140,14 +140,14 @@ describe('HTTP over HTTP/2', () => {
 });
 
 describe('HTTP/1', () => {
-  test('a client that sends requests ahead and reads nothing is held one answer', async () => {
+  test('for a client that pipelines requests and reads nothing one response is held', async () => {
     await serve(answerPage);
     const greedy = socketThatSends(requestOf('/page').repeat(10)).pause();
     await expect.poll(() => server.transport.replyBytes, patience).toBe(page.length);
     for (let time = 0; time < 10; time += 1) await expectAnswer();
     expect(asked.filter((each) => each === 'GET /page')).toHaveLength(1);
     expect(server.transport.replyBytes).toBe(page.length);
-    // It gets all of them as it reads.
+    // It gets all of them once it reads.
     let readBytes = 0;
     greedy.on('data', (chunk) => (readBytes += chunk.length));
     greedy.resume();
@@ -156,7 +156,7 @@ describe('HTTP/1', () => {
     await expect.poll(() => server.transport.replyBytes, patience).toBe(0);
   });
 
-  test('a client that goes leaves nothing behind', async () => {
+  test('a disconnected client leaves no state behind', async () => {
     await serve(answerPage);
     const greedy = socketThatSends(requestOf('/page').repeat(10)).pause();
     await expect.poll(() => server.transport.replyBytes, patience).toBe(page.length);
@@ -165,7 +165,7 @@ describe('HTTP/1', () => {
     await expect.poll(() => server.transport.replyBytes, patience).toBe(0);
   });
 
-  test('a client that sends too many ahead is disconnected', async () => {
+  test('a client that pipelines too many requests is disconnected', async () => {
     await serve(answerPage, { maxPipelinedRequests: 5 });
     socketThatSends(requestOf('/page').repeat(5)).pause();
     await expect.poll(() => server.logged, patience).toEqual(['a client sends too many HTTP requests ahead']);
@@ -173,7 +173,7 @@ describe('HTTP/1', () => {
     await expectAnswer();
   });
 
-  test('a body is dropped as it comes', async () => {
+  test('a body is dropped as it arrives', async () => {
     await serve(answerPage);
     const bodyBytes = 20_000_000;
     const socket = socketThatSends(requestOf('/page', `Content-Length: ${bodyBytes}\r\n`)).pause();
@@ -181,7 +181,7 @@ describe('HTTP/1', () => {
     await expectAnswer();
   });
 
-  test('the client that holds most goes, whichever HTTP it speaks', async () => {
+  test('the client that holds most is disconnected, with either version of HTTP', async () => {
     await serve(answerPage, { maxTotalReplyBytes: 1.5 * page.length });
     socketThatSends(requestOf('/page')).pause();
     await expect.poll(() => server.transport.replyBytes, patience).toBe(page.length);

@@ -2,13 +2,13 @@ import { FairQueue } from './fair-queue.ts';
 import type { HttpHandler, HttpReply, HttpRequest } from './transport.ts';
 import type { TransportLog } from './transport-log.ts';
 
-/** A connection whose client asks by HTTP. */
+/** A connection with HTTP requests. */
 export interface HttpClientConnection {
-  /** Whether an answer to one more request may be made now. Where that changes, `HttpQueue.resume` is called. */
+  /** Whether one more response may be made now. When that changes, `HttpQueue.resume` is called. */
   readonly mayAnswerHttp: boolean;
 }
 
-/** One request, and the way back. */
+/** One request, and the function that responds. */
 export interface HttpExchange {
   readonly client: HttpClientConnection;
   readonly request: HttpRequest;
@@ -18,8 +18,8 @@ export interface HttpExchange {
 const internalError: HttpReply = { status: 500, headers: { 'content-type': 'text/plain' }, body: 'internal error\n' };
 
 /**
- * HTTP requests that wait for their handler. A handler may take milliseconds and makes an answer of many kilobytes, so
- * they begin one in each turn of the event loop and one at a time for each connection, connections in turn.
+ * The queue of HTTP requests for their handler. A handler may take milliseconds and produce many kilobytes, so one
+ * request begins in each turn of the event loop and one at a time for each connection, round-robin.
  */
 export class HttpQueue {
   readonly #handle: HttpHandler;
@@ -29,14 +29,14 @@ export class HttpQueue {
   readonly #answering = new Set<HttpClientConnection>();
   #turnIsDue = false;
 
-  /** `maxWaiting`: for each connection. */
+  /** `maxWaiting`: per connection. */
   constructor(handle: HttpHandler, log: TransportLog, maxWaiting: number) {
     this.#handle = handle;
     this.#log = log;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** False when too many of its connection wait. */
+  /** False when too many requests of its connection are queued. */
   push(exchange: HttpExchange): boolean {
     if (this.#waiting.waitingFor(exchange.client) >= this.#maxWaiting) return false;
     this.#waiting.push(exchange.client, exchange);
@@ -44,7 +44,7 @@ export class HttpQueue {
     return true;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** The response is no longer needed. */
   forget(exchange: HttpExchange): void {
     this.#waiting.delete(exchange.client, exchange);
   }

@@ -7,8 +7,8 @@ import type { HttpReply, HttpRequest } from './transport.ts';
 import type { TransportLog } from './transport-log.ts';
 
 /**
- * One HTTP/1 connection. Its requests are answered one after the other, each when the answer before it has been taken
- * by the socket: a client that sends many ahead and reads nothing is held one answer.
+ * One HTTP/1 connection. Its requests are answered one after the other, each when the socket has taken the previous
+ * response: for a client that pipelines many and reads nothing one response is held.
  */
 export class Http1Connection implements HttpClientConnection {
   readonly openCalls: Budget;
@@ -20,7 +20,7 @@ export class Http1Connection implements HttpClientConnection {
   readonly #socket: Socket;
   readonly #log: TransportLog;
   readonly #exchanges = new Set<Http1Exchange>();
-  /** Servers speak HTTP/2 to each other. */
+  /** Servers use HTTP/2 among each other. */
   readonly isPeer = false;
   #isCut = false;
 
@@ -33,7 +33,7 @@ export class Http1Connection implements HttpClientConnection {
     this.replyBytes = new Budget(limits.maxConnectionReplyBytes, { total: budgets.replyBytes });
     this.resultBytes = new Budget(limits.maxConnectionResultBytes, { total: budgets.resultBytes });
     this.streamBytes = new Budget(limits.maxConnectionStreamBytes, { total: budgets.streamBytes });
-    // The responses of requests that were sent ahead do not all hear of the end.
+    // Not all responses of pipelined requests emit an event at the end of the connection.
     socket.on('close', () => {
       for (const exchange of this.#exchanges) this.end(exchange);
     });
@@ -48,7 +48,7 @@ export class Http1Connection implements HttpClientConnection {
   }
 
   received(request: IncomingMessage, response: ServerResponse): void {
-    // A body would be held until somebody reads it.
+    // A body would be buffered until it is read.
     request.resume();
     if (this.#isCut || this.#socket.destroyed) return;
     const exchange = new Http1Exchange(this, request, response);
@@ -57,7 +57,7 @@ export class Http1Connection implements HttpClientConnection {
     if (!this.openCalls.hasRoom || !this.http.push(exchange)) this.cut('a client sends too many HTTP requests ahead');
   }
 
-  /** False when nobody waits for the answer any more. */
+  /** False when the response is no longer needed. */
   awaits(exchange: Http1Exchange): boolean {
     return this.#exchanges.has(exchange);
   }
@@ -71,7 +71,7 @@ export class Http1Connection implements HttpClientConnection {
     this.http.resume();
   }
 
-  /** Ends the connection because of what its client does, and says so, once. */
+  /** Ends the connection because of its client's behaviour, and logs that once. */
   cut(reason: string): void {
     if (this.#isCut) return;
     this.#isCut = true;
@@ -100,7 +100,7 @@ class Http1Exchange implements HttpExchange {
     const bytes = Buffer.from(body);
     this.replyBytes = bytes.length;
     this.client.replyBytes.take(bytes.length);
-    // Closing drops a body of whatever length that nobody will read.
+    // Closing drops an unread body of any length.
     if (this.request.method !== 'GET' && this.request.method !== 'HEAD') response.setHeader('connection', 'close');
     response.writeHead(status, { ...headers, 'content-length': bytes.length });
     response.end(bytes);

@@ -1,17 +1,19 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import {
+  endHeaders,
+  endStream,
+  frameMessage,
   frameTypes,
   grpcHeaders,
   headerBlock,
   http2Frame,
   http2Preface,
+  RawClient,
   settingsFrame,
-} from './testing/http2-frames.ts';
-import { endHeaders, endStream } from './testing/http2-frames.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
+} from '@tenure/test-support';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { deferred, echo, startTestServer, type TestServer } from './testing/test-server.ts';
 import type { DuplexCall, MethodHandler } from './transport.ts';
 import type { TransportLimits } from './transport-limits.ts';
@@ -75,13 +77,13 @@ async function expectAlive(port: number): Promise<void> {
   expect(reply.trailers['grpc-status']).toBe('0');
 }
 
-/** The same, where a server that stands still for a moment may take a client that is well for one that is not. */
+/** The same, for tests in which a server that pauses for a moment may mistake a healthy client for a dead one. */
 async function expectAliveInTheEnd(port: number): Promise<void> {
   await vi.waitFor(() => expectAlive(port), { timeout: 20_000, interval: 20 });
 }
 
 describe('a client that holds a connection and does nothing', () => {
-  test('is disconnected when it does not say which protocol it speaks', async () => {
+  test('is disconnected when its protocol stays unknown', async () => {
     const { port } = await serve(echoRoute, { prefaceTimeoutMs: 30 });
     await Promise.all([open(port).closed, open(port, http2Preface.subarray(0, 20)).closed]);
     await expectAliveInTheEnd(port);
@@ -100,14 +102,14 @@ describe('a client that holds a connection and does nothing', () => {
     await expectAliveInTheEnd(port);
   });
 
-  test('keeps its connection when it does', async () => {
+  test('keeps its connection when it answers', async () => {
     const limits = { keepAliveIntervalMs: 20, keepAliveTimeoutMs: 500, ...quickSweep };
     const { port, transport } = await serve(echoRoute, limits);
     const client = openClient(port);
     await client.call({ path: '/t.T/Echo', chunks: [frameMessage(Buffer.from('x'))] });
     let pings = 0;
     const answered = new Promise<void>((resolve) => client.session.on('ping', () => (pings += 1) === 3 && resolve()));
-    // Another one that came later and does not answer has been given up by then.
+    // Another client that connected later and does not answer has been disconnected by then.
     await Promise.all([answered, open(port, Buffer.concat([http2Preface, settingsFrame()])).closed]);
     expect(transport.connections).toBe(1);
     expect(client.session.closed).toBe(false);
@@ -123,7 +125,7 @@ describe('a client that holds a connection and does nothing', () => {
 describe('a client that does not read', () => {
   const large = (): Buffer => Buffer.alloc(200_000);
 
-  test('loses a unary reply and a server stream that it takes nothing of', async () => {
+  test('loses a unary reply and a server stream of which it reads nothing', async () => {
     const routes: Record<string, MethodHandler> = {
       '/t.T/Large': { kind: 'unary', handle: large },
       '/t.T/Endless': {
@@ -159,7 +161,7 @@ describe('a client that does not read', () => {
     await expectAlive(port);
   });
 
-  test('is the one who is disconnected when too much is held for all', async () => {
+  test('is disconnected when too much is held in total', async () => {
     const routes: Record<string, MethodHandler> = { ...echoRoute, '/t.T/Large': { kind: 'unary', handle: large } };
     const { port, logged } = await serve(routes, { maxTotalReplyBytes: 300_000, maxConnectionReplyBytes: 250_000 });
     const greedy = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } });
@@ -176,7 +178,7 @@ describe('a client that does not read', () => {
     await expectAlive(port);
   });
 
-  test('makes send say false, and hears of it when it reads again', async () => {
+  test('makes send return false, and triggers onDrain when it reads again', async () => {
     const ready = deferred();
     const drained = deferred();
     let call: DuplexCall | undefined;
@@ -230,7 +232,7 @@ describe('a client that floods', () => {
     );
   });
 
-  test('calls that it resets at once is disconnected', async () => {
+  test('immediately reset calls is disconnected', async () => {
     await expectDisconnected(
       repeat(200, (i) =>
         Buffer.concat([
@@ -242,7 +244,7 @@ describe('a client that floods', () => {
     );
   });
 
-  test('more of them than nghttp2 bears is told to go', async () => {
+  test('more of them than nghttp2 allows gets a GOAWAY', async () => {
     const { port } = await serve(echoRoute, {});
     const resets = repeat(20_000, (i) =>
       Buffer.concat([
@@ -255,7 +257,7 @@ describe('a client that floods', () => {
     await expectAlive(port);
   });
 
-  test('one header block without end is disconnected', async () => {
+  test('one endless header block is disconnected', async () => {
     const piece = headerBlock([['x-more', 'x'.repeat(1000)]]);
     await expectDisconnected(
       Buffer.concat([
@@ -288,7 +290,7 @@ test('connections beyond the limit are closed as they arrive', async () => {
   await expectAlive(port);
 });
 
-test('a paused bidirectional call holds up its client, and goes on where it was', async () => {
+test('a paused bidirectional call stops its client by flow control, and resumes', async () => {
   const received: number[] = [];
   const paused = deferred();
   const finished = deferred();
@@ -326,7 +328,7 @@ test('a paused bidirectional call holds up its client, and goes on where it was'
   expect(received).toEqual(numbered.map((_, i) => i));
 });
 
-test('a connection that breaks the rules and goes on in the same packet ends alone', async () => {
+test('a protocol error with more frames in the same packet ends only its connection', async () => {
   const { port } = await serve(echoRoute, { maxPingsPerSweep: 0 });
   const block = headerBlock(grpcHeaders('/t.T/Echo'));
   const call = [
@@ -340,7 +342,7 @@ test('a connection that breaks the rules and goes on in the same packet ends alo
   await expectAlive(port);
 });
 
-test('what paused calls and unfinished messages may hold is bounded for each connection', async () => {
+test('memory of paused calls and unfinished messages is limited per connection', async () => {
   const routes: Record<string, MethodHandler> = {
     ...echoRoute,
     '/t.T/Paused': { kind: 'bidi', handle: (call) => call.pause() },
@@ -352,7 +354,7 @@ test('what paused calls and unfinished messages may hold is bounded for each con
   const unfinished = [prefix, ...Array.from({ length: 4 }, () => Buffer.alloc(15_000))];
   for (const path of ['/t.T/Paused', '/t.T/Talk', '/t.T/Echo']) {
     const { socket } = open(port, Buffer.concat([http2Preface, settingsFrame()]));
-    // None of the calls is finished by its client, so headers that come back are a refusal.
+    // The client finishes none of the calls, so response headers mean a refusal.
     const refused = frameOf(frameTypes.headers, socket);
     for (const streamId of [1, 3, 5, 7]) {
       socket.write(http2Frame(frameTypes.headers, endHeaders, streamId, headerBlock(grpcHeaders(path))));

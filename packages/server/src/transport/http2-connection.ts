@@ -7,7 +7,7 @@ import type { ReplyQueue } from './reply-queue.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
-/** What all connections together may hold; see Connection for what is counted. */
+/** Limits for all connections together; see Connection for the meaning of each. */
 export interface TransportBudgets {
   readonly openCalls: Budget;
   readonly requestBytes: Budget;
@@ -16,7 +16,7 @@ export interface TransportBudgets {
   readonly streamBytes: Budget;
 }
 
-/** What the connections of one transport share. */
+/** The state shared by the connections of one transport. */
 export interface SharedByConnections {
   readonly limits: TransportLimits;
   readonly log: TransportLog;
@@ -25,7 +25,7 @@ export interface SharedByConnections {
   readonly http: HttpQueue;
 }
 
-/** One HTTP/2 connection: its calls, its budgets, and the watch over a client that floods, stalls or is dead. */
+/** One HTTP/2 connection: its calls, its budgets, and the detection of a client that floods, stalls or is dead. */
 export class Http2Connection implements Connection {
   readonly session: ServerHttp2Session;
   readonly limits: TransportLimits;
@@ -41,7 +41,7 @@ export class Http2Connection implements Connection {
   readonly streamBytes: Budget;
   readonly streamTurn = { turn: 0, arrived: 0, started: 0 };
   sweeps = 0;
-  /** At the other end is a server of this cluster. */
+  /** The peer is a server of this cluster. */
   isPeer = false;
   /** Called when that is known. */
   onPeer: () => void = () => {};
@@ -50,7 +50,7 @@ export class Http2Connection implements Connection {
   #resets = 0;
   #isCut = false;
   #lastPingAtMs = performance.now();
-  /** What the socket had read at the last sweep, and when the client last answered a PING. */
+  /** The bytes that the socket had read at the last sweep, and the time of the last PING response. */
   #bytesReadAtSweep = -1;
   #bytesReadAtPong = -1;
   #pingTimer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export class Http2Connection implements Connection {
     session.on('close', () => clearTimeout(this.#pingTimer));
   }
 
-  /** Looks at everything that is bounded in time. Called every sweepIntervalMs. */
+  /** Checks every timeout of the connection. Called every sweepIntervalMs. */
   sweep(): void {
     this.sweeps += 1;
     this.#pings = 0;
@@ -92,7 +92,7 @@ export class Http2Connection implements Connection {
     if (this.#hasFallenSilent() || keepAliveIsDue) this.#ping();
   }
 
-  /** Tells the client to go elsewhere and ends the calls that would not end by themselves. */
+  /** Sends the client elsewhere and ends the calls that would not end by themselves. */
   drain(status: GrpcStatus): void {
     this.session.close();
     for (const call of this.lastingCalls) call.refuse(status);
@@ -103,12 +103,12 @@ export class Http2Connection implements Connection {
     this.onPeer();
   }
 
-  /** As many at once as there is room for: their streams need not be answered in order. */
+  /** As many at once as the budget allows: responses on separate streams have no order. */
   get mayAnswerHttp(): boolean {
     return this.replyBytes.hasRoom;
   }
 
-  /** True when the connection is being ended: what it holds will be free in a moment. */
+  /** True when the connection is being ended: its memory will be free soon. */
   get isCut(): boolean {
     return this.#isCut;
   }
@@ -118,7 +118,7 @@ export class Http2Connection implements Connection {
     if (this.#resets > this.limits.maxResetsPerSweep) this.cut('a client resets too many of its calls');
   }
 
-  /** Ends the connection because of what its client does, and says so, once. */
+  /** Ends the connection because of its client's behaviour, and logs that once. */
   cut(reason: string): void {
     if (this.#isCut || this.session.destroyed) return;
     this.#isCut = true;
@@ -127,9 +127,9 @@ export class Http2Connection implements Connection {
   }
 
   /**
-   * True when the client has sent nothing since the last sweep, and was not asked since whether it is there. After an
-   * error of protocol nghttp2 sends GOAWAY and reads no more, not even the end of the connection, and nobody is told:
-   * the socket would stay for good. So a connection that falls silent is asked once, and a dead one can't answer.
+   * True when the client has sent nothing since the last sweep, and has not been pinged since then. After a protocol
+   * error nghttp2 sends GOAWAY and reads no more, not even the end of the connection, and no event reports it: the
+   * socket would stay open forever. So a silent connection is pinged once, and a dead one cannot answer.
    */
   #hasFallenSilent(): boolean {
     const { bytesRead } = this.session.socket;
@@ -150,9 +150,9 @@ export class Http2Connection implements Connection {
   }
 
   /**
-   * Gives the client its time to answer. It is judged only after the sockets have been read once more, and not if it
-   * has sent anything at all: when this server's own event loop stood still, answers wait in the sockets and the
-   * timer is late.
+   * Gives the client its time to answer. The result is evaluated only after the sockets have been read once more, and
+   * not if the client has sent anything: when this server's own event loop was blocked, responses wait in the sockets
+   * and the timer is late.
    */
   #awaitPong(): void {
     const { bytesRead } = this.session.socket;
@@ -170,9 +170,9 @@ export class Http2Connection implements Connection {
 }
 
 /**
- * Makes a session that is destroyed while it reads go on to the end of what it has read. Node destroys one at once
- * when a frame is invalid or a GOAWAY names an error, and goes on feeding it; on Node 22 the next stream that opens
- * in the same packet then has no reader for its data, which ends the process. Any client could send that packet.
+ * Lets a session that is destroyed while it reads continue to the end of the received data. Node destroys a session at
+ * once when a frame is invalid or a GOAWAY names an error, and still passes data to it; on Node 22 the next stream that
+ * opens in the same packet then has no reader for its data, which ends the process. Any client could send that packet.
  */
 function deferDestroy(session: ServerHttp2Session): void {
   const destroy = session.destroy.bind(session);

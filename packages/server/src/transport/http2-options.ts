@@ -1,13 +1,13 @@
 import type { ServerOptions } from 'node:http2';
 import type { TransportLimits } from './transport-limits.ts';
 
-/** Options that newer versions of Node know; older ones pass over them, and bound resets by nghttp2's own default. */
+/** Options that newer versions of Node know; older ones ignore them, and limit resets by nghttp2's own default. */
 interface StreamResetOptions {
   readonly streamResetBurst: number;
   readonly streamResetRate: number;
 }
 
-/** The limits, in the words of node:http2. */
+/** The limits as options of node:http2. */
 export function http2Options(limits: TransportLimits): ServerOptions & StreamResetOptions {
   return {
     maxSessionMemory: limits.maxSessionMemoryMiB,

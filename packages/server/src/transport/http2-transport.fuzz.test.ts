@@ -1,11 +1,9 @@
+import { frameMessage, hostileKinds, type HostileTarget, playHostileInputs, RawClient } from '@tenure/test-support';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
-import { playHostileInputs } from './testing/hostile-client.ts';
-import { hostileKinds, type HostileTarget } from './testing/hostile-input.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
 import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 
-const message = Buffer.from('a request of some bytes');
+const message = Buffer.from('a request with some bytes');
 const target: HostileTarget = {
   methods: [
     { path: '/t.T/Echo', message },
@@ -18,7 +16,7 @@ const target: HostileTarget = {
 const effort = inject('effort');
 const firstSeed = Math.abs(inject('seed'));
 const connectionsPerRound = { commit: 10, ci: 40, soak: 40 }[effort] * hostileKinds.length;
-/** The first rounds fill caches and pools; growth is judged between the rounds after them. */
+/** The first rounds fill caches and pools; growth is measured between the later rounds. */
 const fillingRounds = 2;
 const judgedRounds = { commit: 2, ci: 3, soak: 100 }[effort];
 
@@ -87,7 +85,7 @@ async function playRound(round: number): Promise<number> {
 
 const timeout = 1_800_000;
 
-test(`whatever is sent (seed ${firstSeed}), the server lives and holds nothing`, { timeout }, async () => {
+test(`after any input (seed ${firstSeed}) the server runs and holds no state`, { timeout }, async () => {
   for (let round = 0; round < fillingRounds; round++) await playRound(round);
   const before = process.memoryUsage();
   let inputs = 0;

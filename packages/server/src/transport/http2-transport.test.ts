@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { request as httpRequest } from 'node:http';
+import { frameMessage, RawClient } from '@tenure/test-support';
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { Transport } from './http2-transport.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
 import { deferred, echo, startTestServer } from './testing/test-server.ts';
 import type { DuplexCall, MethodHandler } from './transport.ts';
 
@@ -55,7 +55,7 @@ describe('with a gRPC client', () => {
     expect(large.equals(echoed as Buffer)).toBe(true);
   });
 
-  test('a refusal carries its code and its text, whatever the text is', async () => {
+  test('a refusal carries its code and its text, for any text', async () => {
     const text = 'etcdserver: 100% wrong\nключ 🔑';
     const { address } = await serve({
       '/t.T/Refuse': {
@@ -69,7 +69,7 @@ describe('with a gRPC client', () => {
     expect(error).toMatchObject({ code: 9, details: text });
   });
 
-  test('a handler that fails otherwise answers Internal and tells nothing', async () => {
+  test('another error of a handler becomes Internal without its text', async () => {
     const { address } = await serve({
       '/t.T/Throw': {
         kind: 'unary',
@@ -85,7 +85,7 @@ describe('with a gRPC client', () => {
     }
   });
 
-  test('an unknown method and an unknown service are told apart', async () => {
+  test('an unknown method and an unknown service are distinguished', async () => {
     const { address } = await serve({ '/t.T/Echo': { kind: 'unary', handle: echo } });
     const client = connect(address);
     const method = await unary(client, '/t.T/Nope', Buffer.from('x'));
@@ -94,10 +94,10 @@ describe('with a gRPC client', () => {
     expect(service).toMatchObject({ code: 12, details: 'unknown service u.U' });
   });
 
-  test('the calls of one connection are told from those of others', async () => {
+  test('the calls of different connections are distinguished', async () => {
     const clients: object[] = [];
     const { port } = await serve({
-      '/t.T/Who': {
+      '/t.T/Connection': {
         kind: 'unary',
         handle: (request, call) => {
           clients.push(call.connection);
@@ -111,7 +111,7 @@ describe('with a gRPC client', () => {
       () => other.close(),
     );
     for (const client of [one, other, one]) {
-      await client.call({ path: '/t.T/Who', chunks: [frameMessage(Buffer.alloc(1))] });
+      await client.call({ path: '/t.T/Connection', chunks: [frameMessage(Buffer.alloc(1))] });
     }
     expect(clients.map((client) => clients.indexOf(client))).toEqual([0, 1, 0]);
   });
@@ -129,7 +129,7 @@ describe('with a gRPC client', () => {
         },
       },
     });
-    // A client that leaves the deadline to the server, so that it's the server's that is seen.
+    // A client that leaves the deadline to the server, so that the server's deadline is observed.
     const client = new RawClient(port);
     cleanups.push(() => client.close());
     const called = { path: '/t.T/Never', headers: { 'grpc-timeout': '300m' }, chunks: [frameMessage(Buffer.alloc(1))] };

@@ -19,24 +19,24 @@ import type { TransportLog } from './transport-log.ts';
 
 export interface TransportOptions {
   readonly routes: GrpcRoutes;
-  /** Serves what is not gRPC: HTTP/1 requests, and HTTP/2 ones that are neither POST nor gRPC. */
+  /** Serves requests that are not gRPC: HTTP/1 requests, and HTTP/2 requests that are neither POST nor gRPC. */
   readonly onHttp: HttpHandler;
   readonly log: TransportLog;
   readonly limits?: Partial<TransportLimits>;
-  /** By which other servers link themselves: what may be called on the connections that are kept for them. */
+  /** The methods by which other servers connect: the only ones allowed on the connections reserved for them. */
   readonly peerPath?: string;
 }
 
 export interface Transport {
-  /** Accepts connections at one more address; port 0 lets the system choose. Resolves with where it listens. */
+  /** Accepts connections at one more address; port 0 lets the system choose. Resolves with the bound address. */
   listen(host: string, port: number): Promise<AddressInfo>;
   /**
    * Stops: no connection is accepted any more, clients are sent elsewhere (GOAWAY), streams end as Unavailable, unary
-   * calls may finish. What is left after `graceMs` is cut off. Resolves when every socket is closed; a second call
+   * calls may finish. Connections left after `graceMs` are closed. Resolves when every socket is closed; a second call
    * waits for the first.
    */
   close(options: { readonly graceMs: number }): Promise<void>;
-  /** Sockets open now. */
+  /** Open sockets. */
   readonly connections: number;
   /** Calls, and HTTP requests, that have not ended. */
   readonly calls: number;
@@ -45,24 +45,22 @@ export interface Transport {
 }
 
 /**
- * gRPC over cleartext HTTP/2 with prior knowledge, and HTTP/1.1 beside it on the same port, on node's own
- * implementations.
+ * gRPC over cleartext HTTP/2 with prior knowledge, and HTTP/1.1 on the same port, on node's own implementations.
  *
- * The way of a call: a socket says which protocol it speaks (protocol-sniffer), and with HTTP/2 becomes a connection
- * (http2-connection). A stream waits for its turn (stream-starts); its headers are judged (request-head), and it
- * becomes a call of one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which cuts its
- * data into messages (message-reader), runs its handler, and ends with a status in trailers (stream-call). Large
- * replies are built when there is room for them (reply-queue). What is not gRPC is answered by one handler (http-queue,
+ * The stages of a call: the protocol of a socket is detected (protocol-sniffer), and an HTTP/2 socket becomes a
+ * connection (http2-connection). A stream waits for its turn (stream-starts); its headers are checked (request-head),
+ * and it becomes a call of one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which
+ * splits its data into messages (message-reader), runs its handler, and ends with a status in trailers (stream-call).
+ * Large replies are built when there is room for them (reply-queue). Other requests go to one HTTP handler (http-queue,
  * http-call, http1-connection).
  *
- * Every client is taken for hostile until it has ended: what it may hold, send ahead, leave unread or leave unsaid is
- * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all
- * connections together, where the connection that holds most is closed for the sake of the others. Bounds in time are
- * looked at by one sweep over all connections and not by a timer for each call, which costs a call nothing.
+ * Every client is treated as hostile: the data that it may hold, send ahead, leave unread or leave unfinished is
+ * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all connections
+ * together, where the connection that holds most is closed to protect the others. One sweep over all connections checks
+ * the timeouts, instead of a timer per call, so they cost a call nothing.
  *
- * What bounds the rate of unary calls is node:http2 itself, about 20 microseconds of processor time for each: a fifth
- * of it collects the garbage of node's stream objects. What is done here is within a few hundredths of an empty
- * handler.
+ * The rate of unary calls is bounded by node:http2 itself, about 20 microseconds of processor time for each: a fifth of
+ * it is garbage collection of node's stream objects. This layer adds a few hundredths to an empty handler.
  */
 export function createHttp2Transport(options: TransportOptions): Transport {
   return new Http2Transport(options);
@@ -76,11 +74,11 @@ class Http2Transport implements Transport {
   readonly #shared: SharedByConnections;
   readonly #sockets: Set<Socket> = new Set();
   readonly #reserve: PeerReserve;
-  /** The socket whose session is being made. */
+  /** The socket whose session is being created. */
   #accepting: Socket | undefined;
   readonly #connections: Set<Http2Connection> = new Set();
   readonly #http1Connections: Map<Socket, Http1Connection> = new Map();
-  /** Gives up on connections whose protocol is not known yet. */
+  /** Disconnects connections whose protocol is not known yet. */
   readonly #undecided: Map<Socket, () => void> = new Map();
   readonly #http1: ReturnType<typeof createHttp1Server>;
   readonly #http2: ReturnType<typeof createHttp2Server>;
@@ -92,7 +90,7 @@ class Http2Transport implements Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#limits = { ...defaultTransportLimits, ...options.limits };
-    // Without other servers there is nothing to reserve.
+    // Without other servers no reserve is needed.
     this.#reserve = new PeerReserve(options.peerPath === undefined ? 0 : this.#limits.maxReservedConnections);
     this.#budgets = this.#createBudgets();
     this.#shared = {
@@ -155,7 +153,7 @@ class Http2Transport implements Transport {
       for (const socket of this.#sockets) socket.destroy();
     }, graceMs);
     await Promise.all(listenersClosed);
-    // A listener counts a socket as closed a moment before the socket says so itself.
+    // A listener counts a socket as closed a moment before the socket emits its event.
     if (this.#sockets.size > 0) await new Promise<void>((resolve) => (this.#onLastClosed = resolve));
     clearTimeout(cutOff);
   }
@@ -210,10 +208,9 @@ class Http2Transport implements Transport {
       },
       (request, response) => this.#http1Connections.get(request.socket)?.received(request, response),
     );
-    // A client that does not read its answer is bounded like one that does not ask.
+    // A client that does not read its response has the same timeout as one that does not send a request.
     server.timeout = this.#limits.http1IdleTimeoutMs;
-    // The server never listens itself. It starts to watch over its timeouts, and to know its connections, on this
-    // event.
+    // The server itself never listens. This event makes it start its timeout checks and track its connections.
     server.emit('listening');
     return server;
   }
@@ -263,13 +260,13 @@ class Http2Transport implements Transport {
     this.#shared.http.resume();
   }
 
-  /** Memory runs out: the connection that holds most of it goes, so that all others are served. */
+  /** Memory runs out: the connection that holds most of it is closed, so that all others are served. */
   #shed(held: keyof TransportBudgets): void {
     let largest: Http2Connection | Http1Connection | undefined;
     for (const connection of [...this.#connections, ...this.#http1Connections.values()]) {
-      // What another server holds is bounded for its connection, and nobody gains by a cluster that falls apart.
+      // The memory of another server is limited for its connection, and closing it would only break up the cluster.
       if (connection.isPeer) continue;
-      // What one that was cut before holds is about to be free.
+      // The memory of a connection that was closed before is about to be free.
       if (connection.isCut && connection[held].taken > 0) return;
       if (largest === undefined || connection[held].taken > largest[held].taken) largest = connection;
     }
@@ -277,7 +274,7 @@ class Http2Transport implements Transport {
   }
 
   #sweep(): void {
-    // One line for all of them: a log that grows with every attempt would be one more thing to flood.
+    // One line for all of them: a log that grows with every attempt could be flooded as well.
     if (this.#refusedSockets > 0) {
       this.#options.log.warn({ refused: this.#refusedSockets }, 'connections were refused: too many are open');
       this.#refusedSockets = 0;

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
+import { frameMessage } from '@tenure/test-support';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MessageReader } from './message-reader.ts';
-import { frameMessage } from './testing/raw-call.ts';
 
 const maxBytes = 1000;
 const messages = fc.array(
@@ -11,7 +11,7 @@ const messages = fc.array(
 );
 const cuts = fc.array(fc.nat(), { maxLength: 20 });
 
-/** The stream cut at the given places, wherever they fall. */
+/** The stream split at the given places, anywhere. */
 function cut(stream: Buffer, places: readonly number[]): Buffer[] {
   const sorted = places.map((place) => place % (stream.length + 1)).toSorted((a, b) => a - b);
   return [0, ...sorted].map((from, i) => stream.subarray(from, sorted[i] ?? stream.length));
@@ -26,7 +26,7 @@ function readAll(reader: MessageReader, chunks: readonly Buffer[]): Buffer[] {
   return read;
 }
 
-test('messages come out as they went in, however the stream is cut', () => {
+test('messages are read as written, for any split of the stream', () => {
   fc.assert(
     fc.property(messages, cuts, (sent, places) => {
       const reader = new MessageReader(maxBytes, undefined);
@@ -38,7 +38,7 @@ test('messages come out as they went in, however the stream is cut', () => {
   );
 });
 
-test('a stream that ends within a message is known to', () => {
+test('the end of a stream within a message is detected', () => {
   fc.assert(
     fc.property(messages, fc.uint8Array({ minLength: 1, maxLength: 50 }), cuts, fc.nat(), (sent, last, places, at) => {
       const tail = frameMessage(Buffer.from(last));
@@ -66,7 +66,7 @@ test('a message may have as many bytes as the limit says, compressed or not, and
   }
 });
 
-test('a prefix that promises much reserves little', () => {
+test('a prefix with a large length reserves little', () => {
   const reader = new MessageReader(1 << 30, undefined);
   const before = process.memoryUsage().arrayBuffers;
   readAll(reader, [Buffer.from([0, 0x3f, 0xff, 0xff, 0xff, 1, 2, 3])]);
@@ -74,7 +74,7 @@ test('a prefix that promises much reserves little', () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1 << 20);
 });
 
-test('a reader that is given a chunk too early says so', () => {
+test('a chunk that is pushed too early throws', () => {
   const reader = new MessageReader(maxBytes, undefined);
   reader.push(frameMessage(Buffer.from('x')));
   expect(() => reader.push(Buffer.alloc(1))).toThrow('before the last one was read');

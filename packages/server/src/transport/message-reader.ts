@@ -3,12 +3,13 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { decompressMessage } from './message-decompressor.ts';
 
 /**
- * Cuts the bytes of one stream into messages, however HTTP/2 cut them into DATA frames. The size of a message is
- * judged from its prefix, before any of it is kept. A message that lies within one chunk is handed out without a
- * copy; one that does not is gathered in a buffer that grows with what has arrived and not with what the prefix
- * promises, so that five bytes cannot reserve megabytes.
+ * Splits the bytes of one stream into messages, for any split into DATA frames. The size of a message is checked from
+ * its prefix, before any of it is buffered. A message within one chunk is returned without a copy; any other is
+ * collected in a buffer that grows with the received data and not with the announced length, so that five bytes cannot
+ * reserve megabytes.
  *
- * Use: `push` one chunk, then `next` until it gives undefined, then the next chunk. After a throw the stream is lost.
+ * Use: `push` one chunk, then call `next` until it returns undefined, then push the next chunk. After a throw the
+ * stream is unusable.
  */
 export class MessageReader {
   readonly #maxBytes: number;
@@ -16,7 +17,7 @@ export class MessageReader {
   #chunk: Buffer = empty;
   #offset = 0;
   #compressed = false;
-  /** Body bytes of the message being gathered, or -1 while its prefix is incomplete. */
+  /** Body bytes of the message being collected, or -1 while its prefix is incomplete. */
   #length = -1;
   #gathered: Buffer = empty;
   #gatheredBytes = 0;
@@ -26,14 +27,14 @@ export class MessageReader {
     this.#encoding = encoding;
   }
 
-  /** Gives the reader its next chunk. The one before must have been read to its end. */
+  /** Gives the reader its next chunk. The previous one must have been read to its end. */
   push(chunk: Buffer): void {
     if (this.#offset !== this.#chunk.length) throw new Error('a chunk was pushed before the last one was read');
     this.#chunk = chunk;
     this.#offset = 0;
   }
 
-  /** Bytes kept: of a message that is not complete, and of a chunk that has not been read to its end. */
+  /** Buffered bytes: of an incomplete message, and of a chunk that has not been read to its end. */
   get heldBytes(): number {
     return this.#gatheredBytes + this.#chunk.length - this.#offset;
   }
@@ -43,12 +44,14 @@ export class MessageReader {
     return this.#length < 0 && this.#gatheredBytes === 0 && this.#offset === this.#chunk.length;
   }
 
-  /** True once the prefix of a message has come, and not all of its body. */
+  /** True once the prefix of a message has arrived, and not all of its body. */
   get isInBody(): boolean {
     return this.#length >= 0;
   }
 
-  /** The next message, or undefined when it takes another chunk. Throws GrpcStatus for one that must be refused. */
+  /**
+   * The next message, or undefined when another chunk is needed. Throws GrpcStatus for a message that must be refused.
+   */
   next(): Buffer | undefined {
     if (this.#length < 0) {
       const prefix = this.#take(frameHeadroomBytes);
@@ -75,7 +78,7 @@ export class MessageReader {
     this.#length = length;
   }
 
-  /** Exactly `size` bytes, or undefined after keeping what there is of them. */
+  /** Exactly `size` bytes, or undefined after buffering the available ones. */
   #take(size: number): Buffer | undefined {
     const available = this.#chunk.length - this.#offset;
     const missing = size - this.#gatheredBytes;
@@ -87,7 +90,8 @@ export class MessageReader {
     const copied = Math.min(available, missing);
     if (copied > 0) this.#gather(copied, size);
     if (copied < missing) {
-      // All has been read. A chunk lies in memory that the whole connection read into, which it would keep alive.
+      // Everything has been read. A chunk is a view of memory shared by the whole connection, which it would keep
+      // alive.
       this.#chunk = empty;
       this.#offset = 0;
       return undefined;

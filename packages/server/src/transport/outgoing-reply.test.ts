@@ -7,11 +7,11 @@ import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
 const pieceBytes = 64 * 1024;
 const patience = { timeout: 20_000, interval: 5 };
 
-test('each piece that a slow reader takes is told, and the bytes are held until the last of them', async () => {
+test('each piece taken by a slow reader is reported, and the bytes are held until the last one', async () => {
   const server = createServer();
   const opened = new Promise<ServerHttp2Stream>((resolve) => server.on('stream', resolve));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A window of one piece: it opens again when what has come is read.
+  // A window of one piece: it opens again when the data has been read.
   const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
     settings: { initialWindowSize: pieceBytes },
   });
@@ -25,7 +25,7 @@ test('each piece that a slow reader takes is told, and the bytes are held until 
   const reply = new OutgoingReply(stream, pieces, pieces.nextPiece(), budget, (isAll) => taken.push(isAll));
   stream.on('close', () => reply.streamClosed());
   expect(budget.taken).toBe(bytes.length);
-  // Paused, and what the window lets through has been taken.
+  // Paused, and everything that fits the window has been taken.
   await expect.poll(() => taken, patience).toEqual([false]);
   expect(budget.taken).toBe(bytes.length);
   let readBytes = 0;

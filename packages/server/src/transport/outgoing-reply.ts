@@ -3,8 +3,8 @@ import type { Budget } from './budget.ts';
 import type { PiecewiseReply } from './transport.ts';
 
 /**
- * A reply is written in pieces of so many bytes, each when the one before has been taken, so that a reader who takes
- * some of it is told from one who takes none.
+ * A reply is written in pieces of this size, each when the previous one has been taken, so that a slow reader is
+ * distinguished from one that has stalled.
  */
 const pieceBytes = 64 * 1024;
 
@@ -22,10 +22,9 @@ export function piecesOf(framed: Buffer): PiecewiseReply {
 }
 
 /**
- * The body of one reply on its way out. The whole of it is counted until its last piece has been taken by the socket:
- * a piece may be a view that keeps the whole in memory, and what is not made yet holds the keys and values that it will
- * be made of. When the stream is reset, a piece that HTTP/2 has handed to the socket is still there until the socket
- * has taken it.
+ * The body of one outgoing reply. All of it is counted until the socket has taken its last piece: a piece may be a view
+ * that keeps the whole in memory, and an unbuilt piece holds its keys and values. When the stream is reset, a piece
+ * that HTTP/2 has handed to the socket is held until the socket has taken it.
  */
 export class OutgoingReply {
   readonly #stream: ServerHttp2Stream;

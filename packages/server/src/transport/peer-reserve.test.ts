@@ -17,7 +17,7 @@ class FakeSocket {
 
 const from = (remoteAddress: string): FakeSocket & ReservedSocket => new FakeSocket(remoteAddress);
 
-test('many who knock from one address displace each other, the oldest first, and nobody else', () => {
+test('many connections from one address displace only each other, the oldest first', () => {
   const reserve = new PeerReserve(4);
   const server = from('10.0.0.1');
   const crowd = Array.from({ length: 20 }, () => from('10.9.9.9'));
@@ -28,7 +28,7 @@ test('many who knock from one address displace each other, the oldest first, and
   expect(reserve.size).toBe(4);
 });
 
-test('a server that comes into a full reserve gets a place, and keeps it once it has proved itself', () => {
+test('a server that connects to a full reserve gets a place, and keeps it once it is identified', () => {
   const reserve = new PeerReserve(2);
   const strangers = Array.from({ length: 2 }, () => from('10.9.9.9'));
   for (const stranger of strangers) reserve.take(stranger);

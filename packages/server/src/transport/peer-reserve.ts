@@ -1,16 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** What the reserve needs of a socket. */
+/** The interface of a socket that the reserve uses. */
 export type ReservedSocket = Pick<Socket, 'remoteAddress' | 'destroy'>;
 
 /**
- * Places for servers when clients have taken all others. Whoever knocks gets one, since nobody is known before he has
- * spoken; until he has proved to be a server he can lose it to the next. So that many who knock from one address push
- * out each other and nobody else, the oldest of the address that holds most places goes.
+ * Connections reserved for servers when clients use all others. Every new connection gets a place, since its peer is
+ * unknown at first; until it is identified as a server the next connection may displace it. The oldest unidentified
+ * connection of the address that holds most places is displaced, so that many connections from one address displace
+ * only each other.
  */
 export class PeerReserve {
   readonly #maxSockets: number;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #unproved = new Set<ReservedSocket>();
   readonly #proved = new Set<ReservedSocket>();
 
@@ -35,12 +36,12 @@ export class PeerReserve {
     return true;
   }
 
-  /** Whether the socket has a place here and may be used for nothing but to link a server. */
+  /** Whether the socket has a place here and may only be used to connect a server. */
   isUnproved(socket: ReservedSocket): boolean {
     return this.#unproved.has(socket);
   }
 
-  /** A server is at the other end. Means nothing for a socket that has no place here. */
+  /** The peer is a server. No effect for a socket without a place here. */
   prove(socket: ReservedSocket): void {
     if (this.#unproved.delete(socket)) this.#proved.add(socket);
   }
@@ -50,7 +51,9 @@ export class PeerReserve {
     this.#proved.delete(socket);
   }
 
-  /** Whoever comes counts for his address, so that he displaces his own where that would have most. */
+  /**
+   * The new connection counts for its address, so that it displaces one of its own where that address would have most.
+   */
   #toDisplace(newcomer: string | undefined): ReservedSocket | undefined {
     const counts = new Map<string | undefined, number>([[newcomer, 1]]);
     for (const { remoteAddress } of this.#unproved) counts.set(remoteAddress, (counts.get(remoteAddress) ?? 0) + 1);

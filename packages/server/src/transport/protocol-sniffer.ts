@@ -10,14 +10,14 @@ export interface SniffedProtocols {
 }
 
 /**
- * Reads from a new connection until it is clear which protocol the client speaks, puts what was read back, and hands
- * the socket over. A client that leaves the question open for `timeoutMs` is disconnected, so that one which connects
- * and says nothing holds a socket for a bounded time. Returns a function that gives up on the connection.
+ * Reads from a new connection until its protocol is known, puts the data back, and passes the socket on. A client whose
+ * protocol is unknown after `timeoutMs` is disconnected, so that a silent client holds a socket for a bounded time.
+ * Returns a function that disconnects it early.
  */
 export function sniffProtocol(socket: Socket, timeoutMs: number, protocols: SniffedProtocols): () => void {
   let read: Buffer = Buffer.alloc(0);
   const giveUp = () => socket.destroy();
-  // After the sockets have been read once more: when the event loop stood still, the first bytes may wait in this one.
+  // After the sockets have been read once more: when the event loop was blocked, the first bytes may wait in this one.
   const timer = setTimeout(() => setImmediate(() => isUndecided && giveUp()), timeoutMs);
   let isUndecided = true;
 
@@ -33,7 +33,7 @@ export function sniffProtocol(socket: Socket, timeoutMs: number, protocols: Snif
     const isHttp2 = http2Preface.compare(read, 0, known, 0, known) === 0;
     if (isHttp2 && known < http2Preface.length) return;
     stop();
-    // Whoever takes over reads the socket anew, from the first byte.
+    // The next owner reads the socket from the first byte.
     socket.pause();
     socket.unshift(read);
     if (isHttp2) protocols.onHttp2(socket);

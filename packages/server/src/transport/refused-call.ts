@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 import type { RefusedHead } from './request-head.ts';
 import { StreamCall } from './stream-call.ts';
 
-/** A call that is refused for its headers. What its client sends all the same is dropped. */
+/** A call that is refused for its headers. Its further data is dropped. */
 export class RefusedCall extends StreamCall {
   readonly #refused: RefusedHead;
 

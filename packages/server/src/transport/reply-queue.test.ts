@@ -1,17 +1,18 @@
 import { connect } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { GrpcCode } from './grpc-status.ts';
 import {
   endHeaders,
   endStream,
+  frameMessage,
   frameTypes,
   grpcHeaders,
   headerBlock,
   http2Frame,
   http2Preface,
+  RawClient,
   settingsFrame,
-} from './testing/http2-frames.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
+} from '@tenure/test-support';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { GrpcCode } from './grpc-status.ts';
 import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 import { UnreadClient } from './testing/unread-client.ts';
 import type { LargeReply, MethodHandler } from './transport.ts';
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 const replyBytes = 200_000;
-/** Replies that were built, and how much was held at most when one had been. */
+/** The replies that were built, and the most memory held after any of them. */
 let built = 0;
 let mostHeld = 0;
 
@@ -51,7 +52,7 @@ const routes: Record<string, MethodHandler> = {
 };
 let server: TestServer;
 
-/** Room for so many large replies, and an eighth more that is for small ones. */
+/** Room for this many large replies, and an eighth more for small ones. */
 const roomFor = (replies: number): number => Math.ceil((replies * replyBytes * 8) / 7);
 
 async function serve(limits: Partial<TransportLimits>): Promise<void> {
@@ -67,7 +68,7 @@ function unreadClient(): UnreadClient {
   return client;
 }
 
-/** That another client is answered also shows that the server has dealt with what came before. */
+/** The response to another client also shows that the server has processed the earlier requests. */
 async function expectEcho(times = 1): Promise<void> {
   const client = new RawClient(server.port);
   for (let time = 0; time < times; time += 1) {
@@ -83,8 +84,8 @@ async function expectHeld(bytes: number): Promise<void> {
   await expect.poll(() => server.transport.replyBytes, patience).toBe(bytes);
 }
 
-test('a reply is given back when it has been read, large or small', async () => {
-  // Each round takes all that there is.
+test('the budget of a reply is returned when it has been read, large or small', async () => {
+  // Each round uses the whole budget.
   await serve({ maxConnectionReplyBytes: 100, maxTotalReplyBytes: roomFor(1) });
   const client = new RawClient(server.port);
   cleanups.push(() => client.close());
@@ -97,18 +98,18 @@ test('a reply is given back when it has been read, large or small', async () => 
   }
 });
 
-describe('what clients leave unread', () => {
-  test.each(['/t.T/Large', '/t.T/LateLarge'])('is bounded for all of them together (%s)', async (path) => {
+describe('unread replies', () => {
+  test.each(['/t.T/Large', '/t.T/LateLarge'])('are limited for all clients together (%s)', async (path) => {
     const limits = { maxConnectionReplyBytes: 350_000, maxTotalReplyBytes: roomFor(5), replyPatienceMs: 600_000 };
     await serve(limits);
     const clients = Array.from({ length: 6 }, unreadClient);
     for (const client of clients) for (let call = 0; call < 10; call += 1) client.call(path);
     await expectHeld(5 * replyBytes);
-    // Small replies go on.
+    // Small replies are still sent.
     await expectEcho(50);
     expect(built).toBe(5);
     expect(mostHeld).toBeLessThanOrEqual(limits.maxTotalReplyBytes);
-    // What can be read is replaced by what waits, until all that was not refused has come.
+    // Read replies are replaced by queued ones, until all that were not refused have arrived.
     for (const client of clients) client.read();
     const done = () => clients.every(({ statuses }) => statuses.length === 10);
     await vi.waitFor(() => expect(done()).toBe(true), patience);
@@ -121,7 +122,7 @@ describe('what clients leave unread', () => {
     expect(built).toBeGreaterThan(5);
   });
 
-  test('is given back when its streams are reset, also those that wait', async () => {
+  test('are released when their streams are reset, queued ones too', async () => {
     await serve({ maxTotalReplyBytes: roomFor(2), replyPatienceMs: 600_000 });
     const client = unreadClient();
     const other = unreadClient();
@@ -136,7 +137,7 @@ describe('what clients leave unread', () => {
     await expect.poll(() => server.transport.calls, patience).toBe(0);
   });
 
-  test('is given back when its connection breaks or is cut, also while a socket holds some of it', async () => {
+  test('are released when their connection breaks or is closed, also while a socket holds some of them', async () => {
     await serve({ stalledReplyTimeoutMs: 600_000 });
     for (const end of ['destroy', 'close'] as const) {
       const client = unreadClient();
@@ -148,7 +149,7 @@ describe('what clients leave unread', () => {
     }
   });
 
-  test('of a server stream counts as well, until it is read or its stream ends', async () => {
+  test('of a server stream count as well, until they are read or the stream ends', async () => {
     await serve({});
     const [client, other] = [unreadClient(), unreadClient()];
     client.call('/t.T/Endless');
@@ -160,9 +161,9 @@ describe('what clients leave unread', () => {
     await expectHeld(0);
   });
 
-  test('counts while the socket holds it, though its stream has been ended', async () => {
+  test('count while the socket holds them, though the stream has been ended', async () => {
     await serve({ stalledReplyTimeoutMs: 30, sweepIntervalMs: 10 });
-    // A client that has opened all windows and does not read its socket.
+    // A client with open windows that does not read its socket.
     const socket = connect(server.port, '127.0.0.1').pause();
     cleanups.push(() => void socket.destroy());
     const largestWindow = 2 ** 31 - 1;
@@ -178,21 +179,21 @@ describe('what clients leave unread', () => {
       http2Frame(frameTypes.data, endStream, 2 * at + 1, frameMessage(Buffer.from('x'))),
     ]);
     socket.write(Buffer.concat([...opening, ...calls.flat()]));
-    // More is held than the calls that are open can have: what is on its way to the socket, and goes with it.
+    // More is held than the open calls can have: the rest is on its way to the socket, and is released with it.
     const moreThanCallsHold = () => server.transport.replyBytes > server.transport.calls * replyBytes;
     await expect.poll(moreThanCallsHold, patience).toBe(true);
     socket.destroy();
     await expectHeld(0);
   });
 
-  test('is given back when the reader stalls for too long', async () => {
+  test('are released when the reader stalls for too long', async () => {
     await serve({ stalledReplyTimeoutMs: 30, sweepIntervalMs: 10 });
     unreadClient().call('/t.T/Large');
     await expect.poll(() => built, patience).toBe(1);
     await expectHeld(0);
   });
 
-  test('costs the connection that holds most of it, when others wait for too long', async () => {
+  test('close the connection that holds most, when others wait for too long', async () => {
     await serve({ maxTotalReplyBytes: roomFor(3), replyPatienceMs: 30 });
     const [greedy, modest, late] = [unreadClient(), unreadClient(), unreadClient()];
     greedy.call('/t.T/Large');
@@ -209,7 +210,7 @@ describe('what clients leave unread', () => {
   });
 });
 
-test('a reply larger than all that may be held is refused, and holds up nobody', async () => {
+test('a reply larger than the total limit is refused, and delays no other reply', async () => {
   await serve({ maxTotalReplyBytes: roomFor(2) });
   const client = new RawClient(server.port);
   cleanups.push(() => client.close());

@@ -2,7 +2,7 @@ import type { Budget } from './budget.ts';
 import { FairQueue } from './fair-queue.ts';
 import { smallReplyBytes } from './transport.ts';
 
-/** Whom a reply is for. */
+/** The owner of a reply. */
 export interface ReplyHolder {
   readonly replyBytes: Budget;
 }
@@ -10,39 +10,39 @@ export interface ReplyHolder {
 /** A reply that has not been built. */
 export interface UnbuiltReply {
   readonly holder: ReplyHolder;
-  /** Builds and sends it if it takes at most so many bytes, and gives 0; else the bytes that it would take. */
+  /** Builds and sends it if it takes at most this many bytes, and returns 0; else returns its size. */
   sendWithin(roomBytes: number): number;
 }
 
 export interface ReplyQueueOptions {
-  /** Of all connections together, and its limit. */
+  /** Of all connections together, with its limit. */
   readonly total: Budget;
   readonly maxTotalBytes: number;
   /** How long the first in the queue waits before `onStuck`. */
   readonly patienceMs: number;
-  /** Nothing has become free for so long: somebody has to go. */
+  /** No memory was released for this long: a connection has to be closed. */
   readonly onStuck: () => void;
 }
 
-/** The rest is for small replies, so that these need nobody's connection while large ones wait for room. */
+/** The rest is for small replies, so that these need no connection closed while large ones wait for room. */
 const shareOfLargeReplies = 7 / 8;
 
-/** Replies are built for so long before the event loop goes on; one is finished when it has been begun. */
+/** Replies are built for this long before yielding to the event loop; a reply that has begun is finished. */
 const buildSliceMs = 5;
 
 /**
- * Large replies are built here one at a time, each when there is room for it, so that what is in memory was counted
- * before it was made. Those that must wait do so as calls with their requests and nothing else: their number is
- * bounded by that of open calls. The room of all goes to connections in turn, and to no large reply behind the one
- * that waits for it, or a reply of many bytes would wait for ever; one whose own connection is full waits for that one
- * alone. Small replies never wait: what they take beyond the limit is shed at once.
+ * Large replies are built here one at a time, each when there is room for it, so that memory is accounted for before it
+ * is used. A queued reply consists of its call and request only: their number is limited by that of open calls. The
+ * total room goes to connections round-robin, and a reply that waits for it is not overtaken by later large replies, or
+ * it might wait forever; a reply whose own connection is full waits for that connection alone. Small replies never
+ * wait: what they take beyond the limit is released by closing a connection at once.
  */
 export class ReplyQueue {
-  /** What large replies may take in all, and so the largest that there can be. */
+  /** The room for large replies, and so the largest possible reply. */
   readonly maxReplyBytes: number;
   readonly #options: ReplyQueueOptions;
   readonly #waiting = new FairQueue<ReplyHolder, UnbuiltReply>();
-  /** The first in turn, when it is larger than what is free for all: it is not asked again before that is free. */
+  /** The first in turn, when it is larger than the free room: it is not tried again before that is free. */
   #blocked: { readonly reply: UnbuiltReply; readonly bytes: number } | undefined;
   #built = 0;
   #drainIsDue = false;
@@ -66,7 +66,7 @@ export class ReplyQueue {
     }
   }
 
-  /** The call is over: its reply is not wanted any more. */
+  /** The call is over: its reply is no longer needed. */
   forget(reply: UnbuiltReply): void {
     this.#waiting.delete(reply.holder, reply);
     if (this.#blocked?.reply !== reply) return;
@@ -74,7 +74,7 @@ export class ReplyQueue {
     this.freed();
   }
 
-  /** Some of what was taken has been given back. */
+  /** Some memory has been released. */
   freed(): void {
     if (this.#waiting.size === 0) return;
     if (this.#blocked === undefined || this.#blocked.bytes <= this.#room) this.#drainSoon();
@@ -123,7 +123,7 @@ export class ReplyQueue {
       if (this.#built === before) this.#options.onStuck();
       this.#watchBlocked();
     };
-    // After the sockets have been read and written once more: when this process stood still, nobody could read.
+    // After the sockets have been read and written once more: while this process was blocked, no client could read.
     this.#timer = setTimeout(() => setImmediate(judge), this.#options.patienceMs);
     this.#timer.unref();
   }

@@ -4,7 +4,7 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { parseGrpcTimeout } from './grpc-timeout.ts';
 import type { GrpcRoutes, MethodHandler } from './transport.ts';
 
-/** What every call has. */
+/** The fields of every call. */
 export interface CallHead {
   readonly path: string;
   /** Infinity without a `grpc-timeout`. */
@@ -14,14 +14,11 @@ export interface CallHead {
 /** A request whose headers have been accepted. */
 export interface RequestHead extends CallHead {
   readonly method: MethodHandler;
-  /** The value of `grpc-encoding`, undefined when messages come as they are. */
+  /** The value of `grpc-encoding`, undefined when messages are not compressed. */
   readonly encoding: string | undefined;
 }
 
-/**
- * A request whose headers are refused: the HTTP status says what kind of client is at fault, the gRPC status says it to
- * gRPC clients.
- */
+/** A request whose headers are refused: the HTTP status is for HTTP clients, the gRPC status for gRPC clients. */
 export class RefusedHead implements CallHead {
   readonly path: string;
   readonly timeoutMs: number = Infinity;
@@ -38,8 +35,8 @@ export class RefusedHead implements CallHead {
 const grpcContentType = 'application/grpc';
 
 /**
- * True for 'application/grpc', and with '+proto' or parameters behind it. Grpc-web, which frames differently, is not
- * one.
+ * True for 'application/grpc', also followed by '+proto' or parameters. Grpc-web has another framing and is not
+ * accepted.
  */
 export function isGrpcContentType(value: string | undefined): boolean {
   if (value === grpcContentType) return true;
@@ -48,7 +45,7 @@ export function isGrpcContentType(value: string | undefined): boolean {
   return next === undefined || next === '+' || next === ';';
 }
 
-/** Judges the headers of a request, in the order and with the words of Go's gRPC server. */
+/** Checks the headers of a request, in the order and with the texts of Go's gRPC server. */
 export function readRequestHead(headers: IncomingHttpHeaders, routes: GrpcRoutes): RequestHead | RefusedHead {
   const path = headers[':path'] ?? '';
   const contentType = headers['content-type'];

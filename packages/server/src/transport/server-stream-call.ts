@@ -13,7 +13,7 @@ interface WaitingSend {
   readonly reject: (error: GrpcStatus) => void;
 }
 
-/** One server-streaming call: receives the request, then sends for as long as the handler has something to send. */
+/** One server-streaming call: receives the request, then sends until the handler returns. */
 export class ServerStreamCall extends SingleRequestCall {
   protected readonly firstIsAll = false;
   readonly #handle: ServerStreamHandler;
@@ -69,7 +69,7 @@ export class ServerStreamCall extends SingleRequestCall {
   }
 
   #complete(error: unknown): void {
-    // The rejection that a handler passes on because its call was over says nothing new.
+    // A rejection passed on by the handler because its call was over adds no information.
     if (this.ended && error instanceof GrpcStatus) return;
     const status = error === undefined ? undefined : toStatus(error, this.connection, this.path);
     if (!this.ended) this.finish(status);
@@ -109,7 +109,7 @@ function waitingSend(): WaitingSend {
     resolve = settle;
     reject = fail;
   });
-  // A handler that does not await its sends must not leave a rejection unhandled when its client goes away.
+  // A handler that does not await its sends must not leave a rejection unhandled when its client disconnects.
   promise.catch(() => {});
   return { promise, resolve, reject };
 }

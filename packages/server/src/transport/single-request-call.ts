@@ -7,9 +7,9 @@ import type { RequestHead } from './request-head.ts';
 import { deadlineExceeded, StreamCall, toStatus } from './stream-call.ts';
 
 /**
- * A call whose client sends one message: unary and server-streaming ones. The message is handed on when the client
- * has finished; what comes behind it is treated as Go's server does, which differs between the two. One that comes
- * whole in one DATA frame, as nearly all do, is taken from it without a reader being made.
+ * A call whose client sends one message: unary and server-streaming ones. The message is delivered when the client has
+ * finished; further data is treated as in Go's server, which differs between the two. A message in one DATA frame, as
+ * nearly all are, is read from it without a reader.
  */
 export abstract class SingleRequestCall extends StreamCall {
   readonly #encoding: string | undefined;
@@ -45,7 +45,7 @@ export abstract class SingleRequestCall extends StreamCall {
   }
 
   halfClosed(): void {
-    // A reset ends what the stream hands out as well. That is no request, even if its message is complete.
+    // A reset also ends the stream's data. The request is then discarded, even if its message is complete.
     if (this.ended || this.isGone) return;
     const message = this.#message;
     if (this.#reader?.isInBody === true) {
@@ -70,7 +70,7 @@ export abstract class SingleRequestCall extends StreamCall {
     }
   }
 
-  /** Whether what the client sends behind its first message is dropped unread; else there may be no other. */
+  /** Whether data after the first message is dropped unread; otherwise it is refused. */
   protected abstract readonly firstIsAll: boolean;
 
   /** The status of a call whose client finished before its message was complete, or before it began. */
@@ -109,7 +109,7 @@ export abstract class SingleRequestCall extends StreamCall {
   }
 }
 
-/** In the words of Go's gRPC server. */
+/** With the text of Go's gRPC server. */
 export function cardinalityViolation(what: string): GrpcStatus {
   const text = `cardinality violation: ${what} non-client-streaming RPC`;
   return new GrpcStatus(GrpcCode.internal, text);

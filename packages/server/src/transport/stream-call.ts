@@ -7,7 +7,7 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { CallHead } from './request-head.ts';
 import type { Call } from './transport.ts';
 
-/** The longest delay that a timer takes; a longer one would fire at once. */
+/** The maximum delay of a timer; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
 const replyHeaders = Object.freeze({ ':status': 200, 'content-type': 'application/grpc' });
@@ -16,14 +16,14 @@ const respondOnly = Object.freeze({ endStream: true, sendDate: false });
 const okTrailers: Readonly<Record<string, string>> = Object.freeze({ 'grpc-status': '0' });
 
 /**
- * The call of a stream, so that one listener function serves all streams: closures for each are a tenth of a call's
- * cost.
+ * The call of a stream, so that one listener function serves all streams: closures for each would be a tenth of a
+ * call's cost.
  */
 const callOf: unique symbol = Symbol('call');
 type CallStream = ServerHttp2Stream & { [callOf]?: StreamCall };
 
 /**
- * What the three kinds of call have in common: one HTTP/2 stream from its headers to its close, the deadline, the
+ * The common part of the three kinds of call: one HTTP/2 stream from its headers to its close, the deadline, the
  * signal, and the two ways of ending: trailers after messages, or a status alone.
  */
 export abstract class StreamCall implements Call, OpenCall {
@@ -34,7 +34,7 @@ export abstract class StreamCall implements Call, OpenCall {
   protected readonly stream: ServerHttp2Stream;
   /** The sweep in which the call last made progress; see Connection.sweeps. */
   protected lastProgress: number;
-  /** True once a status is on its way or the stream is gone: nothing more may be sent. */
+  /** True once a status has been sent or the stream is gone: nothing more may be sent. */
   protected ended = false;
   /** The sweep in which the status was handed to HTTP/2, or -1. */
   #statusSentAt = -1;
@@ -64,10 +64,10 @@ export abstract class StreamCall implements Call, OpenCall {
     return this.#abort.signal;
   }
 
-  /** Lets the request in, and the handler see it. Called once, before anything else. */
+  /** Accepts the request and starts the handler. Called once, before anything else. */
   abstract start(): void;
 
-  /** Ends the call with a status other than what its handler decides: the deadline, a limit, the end of the server. */
+  /** Ends the call with a status that its handler did not choose: the deadline, a limit, the end of the server. */
   refuse(status: GrpcStatus): void {
     if (this.ended) return;
     this.abort();
@@ -87,25 +87,25 @@ export abstract class StreamCall implements Call, OpenCall {
     this.closed();
   }
 
-  /** The time for the status: every message has been taken by HTTP/2. */
+  /** HTTP/2 has taken every message: the status can be sent. */
   sendTrailers(): void {
-    // The stream may have been reset in between, and there is nobody left to tell.
+    // The stream may have been reset in between, and then no status can be sent.
     if (this.isGone) return;
     this.stream.sendTrailers(this.#trailers);
     this.statusSent();
   }
 
   /**
-   * Called by the sweep of the connection for the calls in its timedCalls. A client that goes on sending after it was
-   * answered is told to stop; not at once, since a reset overtakes what still waits to be written, on Node 22 even the
-   * headers of its own stream, and clients that know gRPC close such a stream by themselves.
+   * Called by the sweep of the connection for the calls in its timedCalls. A client that continues to send after the
+   * response is reset; not at once, since a reset overtakes data that still waits to be written, on Node 22 even the
+   * headers of its own stream, and gRPC clients close such a stream by themselves.
    */
   sweep(): void {
     if (this.#statusSentAt < 0) this.sweepUnanswered();
     else if (this.connection.sweeps - this.#statusSentAt > 1) this.stream.close(constants.NGHTTP2_NO_ERROR);
   }
 
-  /** Bytes of the request have come. Not called once the call has ended: the rest is dropped. */
+  /** Data of the request has arrived. Not called once the call has ended: the rest is dropped. */
   abstract received(chunk: Buffer): void;
 
   /** The client has finished sending. Not called once the call has ended. */
@@ -114,26 +114,23 @@ export abstract class StreamCall implements Call, OpenCall {
   /** Ends the call if it has made no progress for too long. */
   protected abstract sweepUnanswered(): void;
 
-  /** The stream is gone, by whichever hand. Called once. */
+  /** The stream was closed by either side. Called once. */
   protected abstract closed(): void;
 
-  /**
-   * True when the stream has been reset, by either side. It may still hand out what had come before, but it throws at
-   * whoever answers.
-   */
+  /** True when the stream has been reset, by either side. It may still emit earlier data, but a response throws. */
   protected get isGone(): boolean {
     return this.stream.destroyed || this.stream.closed;
   }
 
-  /** Lets the request in. A call that never does holds up its client by flow control. */
+  /** Starts reading the request. A call that never does stops its client by flow control. */
   protected startReading(): void {
     this.stream.on('data', onData);
     this.stream.on('end', onEnd);
   }
 
   /**
-   * Says how much of the request is held, and takes it from the connection's budget until it is said anew or the stream
-   * closes. Throws GrpcStatus when it is more than before and the budget has no room.
+   * Reports the number of held request bytes, which counts against the connection's budget until the next report or the
+   * close of the stream. Throws GrpcStatus when it is more than before and the budget has no room.
    */
   protected holdRequest(bytes: number): void {
     const budget = this.connection.requestBytes;
@@ -152,7 +149,7 @@ export abstract class StreamCall implements Call, OpenCall {
     this.#abort?.abort();
   }
 
-  /** Starts the timer of the deadline. Left out by calls that are answered at once. */
+  /** Starts the timer of the deadline. Skipped by calls that are answered synchronously. */
   protected armDeadline(): void {
     if (this.deadlineMs === Infinity || this.ended) return;
     const remainingMs = this.deadlineMs - performance.now();
@@ -164,26 +161,24 @@ export abstract class StreamCall implements Call, OpenCall {
     this.#deadlineTimer = setTimeout(() => this.armDeadline(), delayMs);
   }
 
-  /** Sends the headers of a reply that has messages; `finish` ends it. Once a call. */
+  /** Sends the headers of a reply that has messages; `finish` ends it. Once per call. */
   protected startReply(): void {
     this.stream.respond(replyHeaders, respondWithTrailers);
     this.stream.on('wantTrailers', onWantTrailers);
   }
 
-  /** What the call is answered is decided, though not all of it has left. */
+  /** The response is determined, though not all of it has been sent. */
   protected settle(): void {
     this.ended = true;
     if (this.#deadlineTimer !== undefined) clearTimeout(this.#deadlineTimer);
   }
 
-  /**
-   * Ends the call: with its headers out the status follows in trailers, else it goes alone. Undefined stands for Ok.
-   */
+  /** Ends the call: after headers the status follows in trailers, otherwise it is sent alone. Undefined means Ok. */
   protected finish(status: GrpcStatus | undefined): void {
     this.settle();
     const { stream } = this;
     if (this.isGone) return;
-    // What the client still sends is dropped; left unread it would keep the stream from closing.
+    // Further data of the client is dropped; unread it would keep the stream from closing.
     if (stream.isPaused()) stream.resume();
     if (stream.headersSent) {
       if (status !== undefined) this.#trailers = statusTrailers(status);
@@ -196,7 +191,7 @@ export abstract class StreamCall implements Call, OpenCall {
     }
   }
 
-  /** Answers with headers alone. */
+  /** Responds with headers alone. */
   protected sendStatus(httpStatus: number, status: GrpcStatus): void {
     this.stream.respond({ ...replyHeaders, ':status': httpStatus, ...statusTrailers(status) }, respondOnly);
     this.statusSent();
@@ -226,14 +221,14 @@ function onClose(this: CallStream): void {
   this[callOf]?.streamClosed();
 }
 
-/** Fills in the prefix that the encoder left free: not compressed, and the length. */
+/** Fills in the reserved prefix: not compressed, and the length. */
 export function fillPrefix(framed: Buffer, framedBytes = framed.length): Buffer {
   framed[0] = 0;
   framed.writeUInt32BE(framedBytes - frameHeadroomBytes, 1);
   return framed;
 }
 
-/** The one place where a status gets its form on the wire: no text of etcd leaves with anything behind it. */
+/** The only place where a status is written to the wire: it adds no suffix to a text of etcd. */
 function statusTrailers(status: GrpcStatus): Record<string, string> {
   const trailers: Record<string, string> = { 'grpc-status': String(status.code) };
   if (status.message !== '') trailers['grpc-message'] = encodeGrpcMessage(exactText(status.message));
@@ -241,7 +236,7 @@ function statusTrailers(status: GrpcStatus): Record<string, string> {
   return trailers;
 }
 
-/** The status of whatever a handler threw: its own refusal as it is, anything else without a word of what it was. */
+/** The status for an error thrown by a handler: a GrpcStatus unchanged, any other error without its text. */
 export function toStatus(error: unknown, connection: Connection, path: string): GrpcStatus {
   if (error instanceof GrpcStatus) return error;
   connection.log.error({ err: error, path }, 'a gRPC handler failed');

@@ -1,17 +1,18 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   endHeaders,
   endStream,
+  frameMessage,
   frameTypes,
   grpcHeaders,
   headerBlock,
   http2Frame,
   http2Preface,
+  RawClient,
   settingsFrame,
-} from './testing/http2-frames.ts';
-import { frameMessage, RawClient } from './testing/raw-call.ts';
+} from '@tenure/test-support';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 import type { MethodHandler } from './transport.ts';
 
@@ -20,7 +21,7 @@ const streams = 400;
 const patience = { timeout: 20_000, interval: 5 };
 const cancelled = Buffer.from([0, 0, 0, 8]);
 
-/** What the handlers saw, in order. */
+/** The calls seen by the handlers, in order. */
 let calls: string[] = [];
 let server: TestServer;
 let sockets: Socket[] = [];
@@ -68,7 +69,7 @@ function burst(count: number, path: string, message: string): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, at) => callFrames(2 * at + 1, path, message)).flat());
 }
 
-test('the streams of a burst begin so many in a turn, and all of them begin', async () => {
+test('a limited number of the streams of a burst begin in a turn, and all of them begin', async () => {
   let most = 0;
   let seen = 0;
   let isCounting = true;
@@ -81,11 +82,11 @@ test('the streams of a burst begin so many in a turn, and all of them begin', as
   for (const name of ['a', 'b', 'c']) (await open()).write(burst(streams, '/t.T/Noted', name));
   await expect.poll(() => calls.length, patience).toBe(3 * streams);
   isCounting = false;
-  // Between two looks lies one turn at most, and a part of the one behind it.
+  // Between two samples there is at most one turn, and a part of the next one.
   expect(most).toBeLessThanOrEqual(2 * 2 * perTurn);
 });
 
-test('a connection with one stream does not wait behind the burst of another', async () => {
+test('a connection with one stream does not wait for the burst of another', async () => {
   const [greedy, modest] = [await open(), await open()];
   await expect.poll(() => server.transport.connections, patience).toBe(2);
   greedy.write(burst(streams, '/t.T/Noted', 'greedy'));
@@ -101,13 +102,13 @@ test('streams that are reset before their turn reach no handler', async () => {
     const last = callFrames(2 * streams + 1, '/t.T/Noted', 'last');
     socket.write(Buffer.concat([burst(streams, path, 'reset'), ...resets, ...last]));
     await expect.poll(() => calls.at(-1), patience).toBe('last');
-    // Those that came in a read of their own, before their reset, may have begun.
+    // Streams that arrived in an earlier read than their reset may have begun.
     expect(calls.length).toBeLessThan(streams / 2);
     calls = [];
   }
 });
 
-test('a connection that goes while its streams wait leaves nothing behind, and others are served', async () => {
+test('a connection that closes while its streams wait leaves no state behind, and others are served', async () => {
   const socket = await open();
   socket.write(burst(streams, '/t.T/Watched', 'x'));
   await expect.poll(() => calls.length, patience).toBeGreaterThan(0);
@@ -118,7 +119,7 @@ test('a connection that goes while its streams wait leaves nothing behind, and o
   await client.close();
 });
 
-test('every call of a client that has many more under way than begin in a turn is answered', async () => {
+test('every call of a client with many more calls than begin in a turn is answered', async () => {
   const session = connectHttp2(`http://127.0.0.1:${server.port}`);
   const answers = Array.from({ length: streams }, () => {
     const stream = session.request({ ':method': 'POST', ':path': '/t.T/Noted', 'content-type': 'application/grpc' });

@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Connection, StreamTurn } from './connection.ts';
 import { FairQueue } from './fair-queue.ts';
-import { setReading } from './socket-reading.ts';
 import type { TransportLimits } from './transport-limits.ts';
 
 interface NewStream {
@@ -9,23 +8,23 @@ interface NewStream {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** What makes a call of a new stream. */
+/** Creates a call for a new stream. */
 export type StartCall = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Connection) => void;
 
-/** Waiting streams are begun for so long in one turn, and the last of them is finished. */
+/** Waiting streams begin for this long in one turn; the last one is finished. */
 const startSliceMs = 5;
 
 /**
- * New streams become calls here: so many in each turn of the event loop for one connection, and so many for all. The
- * rest wait, connections in turn. A stream that its client has reset meanwhile was no more than an entry here: no
- * watch is made for it and no put proposed. A connection that brings more than its share in one turn, reset or not, is
- * not read on before its streams have begun, and of those that wait for that one goes on in each turn.
+ * New streams become calls here: a limited number in each turn of the event loop per connection, and in total. The rest
+ * wait, round-robin between connections. A stream that its client has reset meanwhile was only an entry here: no watch
+ * was created for it and no put proposed. A connection that opens more than its share in one turn, reset or not, is
+ * paused until its streams have begun, and of several such connections one is resumed in each turn.
  */
 export class StreamStarts {
   readonly #limits: TransportLimits;
   readonly #start: StartCall;
   readonly #waiting = new FairQueue<Connection, NewStream>();
-  /** Connections that are not read, those that were stopped first in front. */
+  /** Paused connections, in the order in which they were paused. */
   readonly #stopped = new Set<Connection>();
   #turnNumber = 0;
   #totalStarted = 0;
@@ -37,7 +36,7 @@ export class StreamStarts {
   }
 
   arrived(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Connection): void {
-    // A stream that breaks is told by its close as well; without a listener its error would end the process.
+    // The close event also reports a broken stream; without a listener its error would end the process.
     stream.on('error', ignore);
     const turn = this.#turnOf(connection);
     turn.arrived += 1;
@@ -75,7 +74,7 @@ export class StreamStarts {
     this.#start(stream, headers, connection);
   }
 
-  /** It counts as open from here, and is counted anew when its call begins. */
+  /** It counts as open from here, and is counted again when its call begins. */
   #wait(added: NewStream, connection: Connection): void {
     connection.openCalls.take(1);
     this.#waiting.push(connection, added);
@@ -130,3 +129,21 @@ function isReset(stream: ServerHttp2Stream): boolean {
 }
 
 function ignore(): void {}
+
+/** What libuv's streams have; node documents neither the property nor its methods. */
+interface SocketHandle {
+  readStop?(): unknown;
+  readStart?(): unknown;
+}
+
+/**
+ * Stops reading the socket of a connection, or goes on. node:http2 reads up to two mebibytes of a socket before the
+ * event loop turns, makes an object of every stream in them, and has no way to be told to stop: that costs others far
+ * more than the calls do. Where a version of Node has no such methods, nothing happens.
+ */
+function setReading(session: ServerHttp2Session, isReading: boolean): void {
+  if (session.destroyed) return;
+  const handle = (session.socket as unknown as { readonly _handle?: SocketHandle | null })._handle;
+  if (isReading) handle?.readStart?.();
+  else handle?.readStop?.();
+}

@@ -1,7 +1,4 @@
-/**
- * What the transport says about its connections. A pino logger is one. Never called once per request of a client that
- * behaves.
- */
+/** The log of the transport, such as a pino logger. Never called once per request of a well-behaved client. */
 export interface TransportLog {
   debug(fields: object, text: string): void;
   warn(fields: object, text: string): void;

@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { GrpcStatus } from './grpc-status.ts';
 
 /**
- * The seam between gRPC as services see it and HTTP/2 as some implementation speaks it.
+ * The interface between gRPC services and an implementation of HTTP/2.
  *
- * Messages that arrive are plain protobuf bytes, whole, decompressed and within the size limit. They are valid until
- * the handler (or onMessage) returns or, if it returns a promise, until that settles; who keeps one longer copies it,
- * also because it keeps alive all that its connection received in the same read. Messages that leave are *framed*:
- * their first five bytes are left free for gRPC's prefix, which the transport fills in, so that a reply is never
- * copied to be framed (`frameHeadroomBytes`).
+ * Incoming messages are plain protobuf bytes, complete, decompressed and within the size limit. They are valid until
+ * the handler (or onMessage) returns or, if it returns a promise, until that settles; a handler that keeps one longer
+ * copies it, also because it keeps alive everything that its connection received in the same read. Outgoing messages
+ * are *framed*: their first five bytes are reserved for gRPC's prefix, which the transport fills in, so that a reply is
+ * never copied to be framed (`frameHeadroomBytes`).
  */
 
 /** A call as services see it. */
@@ -22,39 +22,39 @@ export interface Call {
    */
   readonly deadlineMs: number;
   /**
-   * Aborts when the client cancels, the connection breaks, the deadline passes or the server shuts down. Made on
+   * Aborts when the client cancels, the connection breaks, the deadline passes or the server shuts down. Created on
    * first use.
    */
   readonly signal: AbortSignal;
-  /** The same object for all calls of a connection, and for no others. It says nothing else. */
+  /** The same object for all calls of a connection, and for no others. It has no other meaning. */
   readonly connection: object;
 }
 
-/** A reply of at most so many bytes never waits to be built. */
+/** A reply of at most this size is always built at once. */
 export const smallReplyBytes = 64 * 1024;
 
-/** A framed reply that is made piece by piece, each when the socket has taken the one before. */
+/** A framed reply that is built piece by piece, each when the socket has taken the previous one. */
 export interface PiecewiseReply {
   /** Of all pieces together, headroom included. */
   readonly framedBytes: number;
-  /** The first piece begins with the headroom. Not called once all bytes have been given. */
+  /** The first piece begins with the headroom. Not called once all bytes have been returned. */
   nextPiece(): Buffer;
 }
 
-/** A reply that may be large, which is made when there is room for it in memory. */
+/** A reply that may be large, which is built when there is memory for it. */
 export interface LargeReply {
-  /** What it holds in memory while it waits, beside its request. */
+  /** The memory that it holds while it waits, besides its request. */
   readonly heldBytes: number;
   /**
-   * Called at once, and again while it must wait: gives the framed reply, or the bytes that it would take if these are
-   * more than `roomBytes`. Throws GrpcStatus to refuse.
+   * Called at once, and again while it must wait: returns the framed reply, or its size if that is more than
+   * `roomBytes`. Throws GrpcStatus to refuse.
    */
   within(roomBytes: number): Buffer | PiecewiseReply | number;
 }
 
 export type Reply = Buffer | LargeReply;
 
-/** The reply, whatever it takes: for those who do not send it to a client. */
+/** The reply, regardless of its size: for callers that do not send it to a client. */
 export async function builtReply(reply: Reply): Promise<Buffer> {
   const built = Buffer.isBuffer(reply) ? reply : reply.within(Infinity);
   if (typeof built === 'number') throw new Error('a reply was not built though there was room');
@@ -68,15 +68,15 @@ export async function builtReply(reply: Reply): Promise<Buffer> {
 }
 
 /**
- * Unary. Throws or rejects with GrpcStatus to refuse; any other error becomes Internal without its text. Sync when it
- * can be. A reply that may be longer than `smallReplyBytes` is a LargeReply.
+ * Unary. Throws or rejects with GrpcStatus to refuse; any other error becomes Internal without its text. Synchronous
+ * when possible. A reply that may be longer than `smallReplyBytes` is a LargeReply.
  */
 export type UnaryHandler = (request: Buffer, call: Call) => Reply | Promise<Reply>;
 
 /**
- * Server streaming. Returns when all is sent. Messages leave in the order in which they were given to `send`, which
- * resolves when the stream can take more and rejects with GrpcStatus when the call is over; that it resolved does not
- * mean that the client has the message.
+ * Server streaming. Returns when everything is sent. Messages leave in the order of the calls of `send`, which resolves
+ * when the stream can take more and rejects with GrpcStatus when the call is over; a resolved send does not mean that
+ * the client has the message.
  */
 export type ServerStreamHandler = (
   request: Buffer,
@@ -92,26 +92,29 @@ export interface DuplexCall extends Call {
   onMessage: (message: Buffer) => void;
   /** The client half-closed: no message will follow. Called at most once, after the last onMessage. */
   onHalfClose: () => void;
-  /** The stream can take more after `send` returned false: all that was sent before has left. */
+  /** The stream can take more after `send` returned false: all earlier messages have been sent. */
   onDrain: () => void;
-  /** The call is over, however it ended. Called exactly once; nothing may be sent from here on. */
+  /** The call is over, for any reason. Called exactly once; nothing may be sent from here on. */
   onClose: () => void;
   /**
-   * Sends a message; they arrive in order. False when so much is buffered that no more should be sent until onDrain:
-   * the message is taken all the same. After the call is over it does nothing and returns true, since no onDrain
+   * Sends a message; they arrive in order. False when the buffer is full and no more should be sent until onDrain: the
+   * message is buffered all the same. After the end of the call it does nothing and returns true, since no onDrain
    * would come.
    */
   send(framed: Buffer): boolean;
-  /** The largest message that is taken from the client; a larger one ends the call. */
+  /** The largest accepted message of the client; a larger one ends the call. */
   readonly maxReceiveBytes: number;
   /** Bytes accepted by send but not yet taken by HTTP/2's flow control. */
   readonly bufferedBytes: number;
   /** Stops onMessage and onHalfClose (flow control then holds up the client) until resume, at once and from within. */
   pause(): void;
   resume(): void;
-  /** Whoever calls has proved to be a server of this cluster: its connection is not given up for those of clients. */
+  /** The peer is identified as a server of this cluster: its connection is not closed in favour of those of clients. */
   trustPeer(): void;
-  /** Ends the call once what was sent has left. Calls onClose before it returns; does nothing when the call is over. */
+  /**
+   * Ends the call once the messages have been sent. Calls onClose before it returns; does nothing when the call is
+   * over.
+   */
   end(status: GrpcStatus): void;
 }
 
@@ -122,13 +125,13 @@ export type MethodHandler =
   | { readonly kind: 'serverStream'; readonly handle: ServerStreamHandler }
   | { readonly kind: 'bidi'; readonly handle: BidiHandler };
 
-/** Path to handler. A path that is missing answers Unimplemented. */
+/** Path to handler. A missing path is answered Unimplemented. */
 export type GrpcRoutes = ReadonlyMap<string, MethodHandler>;
 
-/** A request that is not gRPC, over whichever version of HTTP. A body is dropped. */
+/** A request that is not gRPC, over either version of HTTP. A body is dropped. */
 export interface HttpRequest {
   readonly method: string;
-  /** Path and query, as the client wrote them. */
+  /** Path and query, as sent by the client. */
   readonly target: string;
 }
 
@@ -140,5 +143,5 @@ export interface HttpReply {
   readonly body: string;
 }
 
-/** Answers what is not gRPC. What it rejects with becomes 500 without its text. */
+/** Handles requests that are not gRPC. A rejection becomes 500 without its text. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpReply>;

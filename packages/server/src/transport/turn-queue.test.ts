@@ -9,7 +9,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('rotate'), member: fc.constant(0) }),
 );
 
-test('everybody waits once and gets a turn once', () => {
+test('every member is queued once and gets one turn', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 600, size: 'max' }), (steps) => {
       const queue = new TurnQueue<number>();
@@ -35,7 +35,7 @@ test('everybody waits once and gets a turn once', () => {
   );
 });
 
-test('first come, first served, and who comes again goes to the end', () => {
+test('first come, first served, and a member added again is last', () => {
   const queue = new TurnQueue<string>();
   for (const member of ['a', 'b', 'c', 'a']) queue.push(member);
   expect(queue.shift()).toBe('a');
@@ -44,7 +44,7 @@ test('first come, first served, and who comes again goes to the end', () => {
   expect([queue.shift(), queue.shift(), queue.shift()]).toEqual(['c', 'a', undefined]);
 });
 
-test('nobody starves while others come and go', () => {
+test('no member starves while others are added and removed', () => {
   const queue = new TurnQueue<number>();
   queue.push(-1);
   let turns = 0;

@@ -1,17 +1,16 @@
 /**
- * Entries of the order that may belong to nobody any more before it is cleaned, beside as many as there are
- * members.
+ * The number of entries of removed members, in excess of the number of members, that may remain before the order is
+ * cleaned up.
  */
 const maxStale = 64;
 
 /**
- * Those who wait for their turn, first come first served, each once. Every operation takes constant time on
- * average: a Set alone would not do, since finding its first member means walking past the places of all that have
- * left.
+ * A queue of unique members, first come, first served. Every operation takes constant time on average: a Set alone
+ * would not do, since finding its first member walks past the slots of all removed ones.
  */
 export class TurnQueue<Member> {
   readonly #members = new Set<Member>();
-  /** The members in order, with entries in between of some that have left. */
+  /** The members in order, interspersed with entries of removed ones. */
   #order: Member[] = [];
   #next = 0;
 
@@ -19,12 +18,12 @@ export class TurnQueue<Member> {
     return this.#members.size;
   }
 
-  /** Those who wait, in no order that means anything. */
+  /** The members, unordered. */
   [Symbol.iterator](): IterableIterator<Member> {
     return this.#members.values();
   }
 
-  /** Does nothing for one that waits already. */
+  /** Does nothing for a member that is already queued. */
   push(member: Member): void {
     if (this.#members.has(member)) return;
     this.#members.add(member);
@@ -32,7 +31,7 @@ export class TurnQueue<Member> {
     if (this.#order.length > 2 * this.#members.size + maxStale) this.#clean();
   }
 
-  /** The one whose turn is next; it stays. */
+  /** The next member; it stays queued. */
   get first(): Member | undefined {
     while (this.#next < this.#order.length) {
       const member = this.#order[this.#next]!;
@@ -51,7 +50,7 @@ export class TurnQueue<Member> {
     return undefined;
   }
 
-  /** Does nothing for one that does not wait. */
+  /** Does nothing for one that is not queued. */
   delete(member: Member): void {
     this.#members.delete(member);
   }
@@ -62,7 +61,7 @@ export class TurnQueue<Member> {
     this.#next = 0;
   }
 
-  /** A Set remembers who came first, and one that left and came again has its place at the end. */
+  /** A Set keeps insertion order, and a member that was removed and added again is last. */
   #clean(): void {
     this.#order = Array.from(this.#members);
     this.#next = 0;

@@ -8,13 +8,13 @@ import type { UnbuiltReply } from './reply-queue.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
 import { type LargeReply, type PiecewiseReply, type Reply, smallReplyBytes, type UnaryHandler } from './transport.ts';
 
-/** One unary call: receives the request, calls the handler, sends what it answers. */
+/** One unary call: receives the request, calls the handler, sends the response. */
 export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   protected readonly firstIsAll = true;
   readonly #handle: UnaryHandler;
   /** Waits for room. */
   #unbuilt: LargeReply | undefined;
-  /** Of a reply that was written in one piece. */
+  /** The size of a reply that was written in one piece. */
   #replyBytes = 0;
   #outgoing: OutgoingReply | undefined;
 
@@ -86,7 +86,7 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   }
 
   protected sweepReply(idleMs: number): void {
-    // Without a reply yet the call waits for its handler, and that may take as long as the deadline allows.
+    // Without a reply yet the call waits for its handler, which may take until the deadline.
     const isSending = this.#replyBytes > 0 || this.#outgoing !== undefined;
     if (isSending && idleMs > this.connection.limits.stalledReplyTimeoutMs) this.stream.destroy();
   }
@@ -152,7 +152,7 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   }
 }
 
-/** In the words of Go's gRPC server. */
+/** With the text of Go's gRPC server. */
 function tooLargeToSend(bytes: number, maxBytes: number): GrpcStatus {
   const text = `grpc: trying to send message larger than max (${bytes} vs. ${maxBytes})`;
   return new GrpcStatus(GrpcCode.resourceExhausted, text);

@@ -7,24 +7,24 @@ export interface ScheduledStream {
   deliver(batch: WatchBatch<StreamWatch>): void;
   /** One of its watches has fallen behind. */
   lag(watcher: StreamWatcher): void;
-  /** What its watches have still to read begins here; undefined if none lags. */
+  /** The oldest revision that its watches have yet to read; undefined if none lags. */
   readonly oldestWanted: number | undefined;
-  /** Whether it has watches that lag, and room to send what they read. */
+  /** Whether it has lagging watches, and room to send their events. */
   readonly canPull: boolean;
-  /** Reads on for the next of them. */
+  /** Reads the next batch for one of them. */
   pullOne(): void;
-  /** Everything is delivered: answers a request for progress. */
+  /** Everything is delivered: answers a progress request. */
   tryProgress(): void;
   end(status: GrpcStatus): void;
 }
 
-/** One watch as its stream knows it: what the client called it, and how it wants its responses. */
+/** One watch of its stream: the id chosen by the client, and the options of its responses. */
 export interface StreamWatch {
   readonly stream: ScheduledStream;
   readonly id: bigint;
   readonly prevKv: boolean;
   readonly fragment: boolean;
-  /** From where the client asked for events; 0 for what is new. It is told of no revision before that. */
+  /** The client's start revision; 0 for new events only. No response names an earlier revision. */
   readonly startRevision: number;
   /** No events have been sent since the last progress interval began. */
   quiet: boolean;

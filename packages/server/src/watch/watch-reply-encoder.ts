@@ -7,9 +7,9 @@ import {
 } from '@tenure/codec';
 import type { StreamWatch } from './stream-watch.ts';
 
-/** The watch id of a response that is about no watch in particular. */
+/** The watch id of a response that concerns no single watch. */
 const noWatchId = -1n;
-/** No less than a response takes without its events, in bytes. */
+/** An upper bound for the size of a response without its events, in bytes. */
 const responseOverheadBytes = 128;
 
 const bare: WatchResponseFields = {
@@ -24,15 +24,14 @@ const bare: WatchResponseFields = {
 };
 
 /**
- * Encodes the responses of the Watch service, framed. `revision` is what the header carries. In a response with
- * events, and in one that tells of progress, it is a promise: every event of that watch up to and with it has been
- * sent. (etcd's header may name a later revision when a watch lags behind; a client that resumes from it then
- * misses events.)
+ * Encodes the responses of the Watch service, framed. `revision` is the header's revision. In a response with events,
+ * and in a progress response, it is a promise: every event of that watch up to and including it has been sent. (etcd's
+ * header may name a later revision when a watch lags; a client that resumes from it then misses events.)
  */
 export class WatchReplyEncoder {
   readonly #headerPrefix: ResponseHeaderPrefix;
   readonly #raftTerm: () => number;
-  /** The size from which a response for a watch with `fragment` is cut, in bytes. */
+  /** The size from which a response for a watch with `fragment` is split, in bytes. */
   readonly #fragmentBytes: number;
 
   constructor(headerPrefix: ResponseHeaderPrefix, raftTerm: () => number, fragmentBytes: number) {
@@ -45,7 +44,7 @@ export class WatchReplyEncoder {
     return this.#encode(revision, { ...bare, watchId, created: true });
   }
 
-  /** A watch that was refused: created and cancelled in one, under no id. */
+  /** A watch that was refused: created and cancelled in one response, without an id. */
   refused(revision: number, cancelReason: string): Buffer {
     return this.#encode(revision, { ...bare, created: true, canceled: true, cancelReason });
   }
@@ -68,7 +67,7 @@ export class WatchReplyEncoder {
     return this.#encode(revision, bare);
   }
 
-  /** One response, or its fragments, which must leave one directly after the other. */
+  /** One response, or its fragments, which must be sent directly after each other. */
   events(revision: number, watch: StreamWatch, events: readonly KvEvent[]): Buffer[] {
     const fields = { ...bare, watchId: watch.id, withPrevKv: watch.prevKv, events };
     if (!watch.fragment) return [this.#encode(revision, fields)];
@@ -81,7 +80,7 @@ export class WatchReplyEncoder {
     return replies;
   }
 
-  /** Each fragment has at least one event, however large. */
+  /** Each fragment has at least one event, of any size. */
   #fragmentEnd(watch: StreamWatch, events: readonly KvEvent[], from: number): number {
     let bytes = responseOverheadBytes;
     let to = from;

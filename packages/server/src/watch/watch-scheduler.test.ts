@@ -9,7 +9,7 @@ import { systemRandom } from '../random/system-random.ts';
 
 const revisionCount = { commit: 200_000, ci: 1_000_000, soak: 10_000_000 }[inject('effort')];
 
-/** A history of many revisions that cost no memory, each a put of one of a thousand keys. */
+/** A history of many revisions without memory cost, each a put of one of a thousand keys. */
 class LongHistory implements History {
   currentRevision = revisionCount;
   readonly compactRevision = -1;
@@ -48,7 +48,7 @@ test('while watches catch up over a long history, the event loop turns every few
   oneKey.create('key 7', { startRevision: 1n });
 
   let eventCount = 0;
-  // Processor time and not the clock's: what other processes take of a busy machine is not the service's doing.
+  // Processor time and not wall time, which also depends on other processes.
   const turnsMs: number[] = [];
   let before = process.cpuUsage();
   while (service.counts.slowWatchers > 0) {
@@ -62,13 +62,13 @@ test('while watches catch up over a long history, the event loop turns every few
   expect(eventCount).toBe(revisionCount - 1);
   oneKey.read();
   expect(oneKey.received.flatMap(({ events }) => events)).toHaveLength(revisionCount / 1000);
-  // Collecting garbage takes a turn longer now and then, so the bound is on the median.
+  // Garbage collection prolongs a turn now and then, so the bound is on the median.
   turnsMs.sort((one, other) => one - other);
   expect(turnsMs.length).toBeGreaterThan(20);
   expect(turnsMs[Math.floor(turnsMs.length / 2)]).toBeLessThan(20);
 });
 
-test('what happens now reaches a watch that is up to date while others catch up', async () => {
+test('new events reach a synced watch while others catch up', async () => {
   const history = new LongHistory();
   const service = serviceOver(history);
   const [behind, live] = [new ScriptedCall(1024 * 1024), new ScriptedCall(1024 * 1024)];
@@ -88,7 +88,7 @@ test('what happens now reaches a watch that is up to date while others catch up'
   expect(revisions).toBeGreaterThan(1);
 });
 
-test('a lagging watch gets on even when there is more news than a slice can deliver', async () => {
+test('a lagging watch makes progress even with more new events than a slice can deliver', async () => {
   const bench = new WatchBench({ limits: { sliceMs: 0 } });
   for (let n = 0; n < 100; n++) bench.put('old');
   const [behind, busy] = [bench.open(), bench.open()];
@@ -106,7 +106,7 @@ test('a lagging watch gets on even when there is more news than a slice can deli
   busy.read();
 });
 
-test('a watch that is cancelled between the news and its delivery is sent nothing more', async () => {
+test('a watch that is cancelled between an event and its delivery gets no more responses', async () => {
   const bench = new WatchBench({ limits: { sliceMs: 0 } });
   const call = bench.open();
   for (let n = 0; n < 3; n++) call.create('a');
@@ -118,7 +118,7 @@ test('a watch that is cancelled between the news and its delivery is sent nothin
   expect(call.brief()).toEqual(['#1 r2 canceled', '#2 r2 put a@2']);
 });
 
-test('progress that is asked for before the news is delivered is told after it', async () => {
+test('a progress request before the delivery of new events is answered after it', async () => {
   const bench = new WatchBench({ limits: { sliceMs: 0 } });
   const [watching, idle] = [bench.open(), bench.open()];
   for (let n = 0; n < 2; n++) watching.create('a');
@@ -131,7 +131,7 @@ test('progress that is asked for before the news is delivered is told after it',
   expect(idle.brief()).toEqual(['#-1 r2']);
 });
 
-test('an entry with many revisions is one response for each watch', () => {
+test('an entry with many revisions is one response per watch', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');
@@ -140,7 +140,7 @@ test('an entry with many revisions is one response for each watch', () => {
   expect(call.brief()).toEqual(['#0 r1 created', '#0 r6 put a@2 put a@3 put a@4 put a@5 put a@6']);
 });
 
-test('an entry that compacts up to its own head ends a watch that has not seen it, with the reason', async () => {
+test('an entry that compacts up to its own head cancels a watch that has not seen it, with the reason', async () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');

@@ -16,11 +16,11 @@ export interface WatchSchedulerOptions {
 }
 
 /**
- * What all Watch calls of a server share, and the order in which they are served.
+ * The state shared by all Watch calls of a server, and their scheduling.
  *
- * What just happened comes first, then the watches that lag, one batch of one stream at a time. Work is done in
- * slices of `sliceMs`, between which the event loop reads sockets and runs timers. A stream whose reader does not
- * read is passed over, and costs nothing until it does.
+ * New events are delivered first, then lagging watches read, one batch of one stream at a time. Work is done in slices
+ * of `sliceMs`, between which the event loop reads sockets and runs timers. A stream whose client does not read is
+ * skipped, and costs nothing until it does.
  */
 export class WatchScheduler {
   readonly clock: Clock;
@@ -31,11 +31,11 @@ export class WatchScheduler {
   readonly limits: WatchLimits;
   readonly progressNotifyIntervalMs: number;
   readonly streams = new Set<ScheduledStream>();
-  /** Of the keys and range ends of all watches. */
+  /** Total size of the keys and range ends of all watches. */
   watchedKeyBytes = 0;
-  /** Streams with lagging watches that they could read for; the one in front is next. */
+  /** Streams with lagging watches and room to send; the first one is next. */
   readonly #queue = new TurnQueue<ScheduledStream>();
-  /** Streams that asked for progress while something was still to be delivered. */
+  /** Streams with a progress request while events were yet to be delivered. */
   readonly #awaitingSettled = new Set<ScheduledStream>();
   #batches: readonly WatchBatch<StreamWatch>[] = [];
   #nextBatch = 0;
@@ -61,17 +61,17 @@ export class WatchScheduler {
     this.#eventsSent += events;
   }
 
-  /** Everything that has happened was handed to the streams whose watches are not lagging. */
+  /** Every event was handed to the streams of the synced watches. */
   get settled(): boolean {
     return this.#nextBatch === this.#batches.length && this.hub.revision === this.history.currentRevision;
   }
 
-  /** Calls the stream's tryProgress once everything that has happened is delivered. */
+  /** Calls the stream's tryProgress once every event is delivered. */
   onSettled(stream: ScheduledStream): void {
     this.#awaitingSettled.add(stream);
   }
 
-  /** The stream has a lagging watch, and can take something. */
+  /** The stream has a lagging watch, and room to send. */
   enqueue(stream: ScheduledStream): void {
     this.#queue.push(stream);
     this.#schedule();
@@ -84,12 +84,12 @@ export class WatchScheduler {
   }
 
   /**
-   * Delivers what is new, at once as far as the slice goes. The slice began at `beganMs` by the clock, with what made
-   * the news: when that alone took all of it, everything waits for a turn of its own.
+   * Delivers new events, at once as far as the slice allows. The slice began at `beganMs`, with the work that produced
+   * the events: when that took the whole slice, all events wait for a separate turn.
    */
   advance(beganMs: number): void {
-    // With batches left over there is more than one slice of work; its turn is scheduled, and this would only add
-    // to it.
+    // Undelivered batches mean more than one slice of work; its turn is scheduled, and these events would only add to
+    // it.
     if (this.#nextBatch < this.#batches.length) return;
     const untilMs = beganMs + this.limits.sliceMs;
     if (this.clock.monotonicMs() < untilMs) this.#deliver(untilMs);
@@ -108,7 +108,7 @@ export class WatchScheduler {
       if (this.#isStopped) return;
       const untilMs = this.clock.monotonicMs() + this.limits.sliceMs;
       this.#deliver(untilMs);
-      // One batch at least, so that those who lag get on however much happens.
+      // At least one batch, so that lagging watches make progress with any number of new events.
       let pulled: boolean;
       do pulled = this.#pullOne();
       while (pulled && this.clock.monotonicMs() < untilMs);
@@ -125,7 +125,7 @@ export class WatchScheduler {
         this.#batches = batches;
         this.#nextBatch = 0;
         for (const watcher of overtaken) watcher.owner.stream.lag(watcher);
-        // To find who wants the 50,000 events of one revision takes as long as to encode them: these are two steps.
+        // Finding the watchers of 50,000 events of one revision takes as long as encoding them: these are two steps.
         if ((batches[0]?.events.length ?? 0) > maxEventsPerStep) continue;
       }
       const batch = this.#batches[this.#nextBatch];

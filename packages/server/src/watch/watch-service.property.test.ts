@@ -8,7 +8,7 @@ import { settle, WatchBench } from './testing/watch-bench.ts';
 const bufferBytes = 400;
 const maxResponseBytes = 300;
 const maxUnsentReplies = 3;
-/** The largest revision that a step makes, twice for prevKv, and what the wire adds. */
+/** The largest revision made by a step, twice for prevKv, plus the wire's overhead. */
 const maxRevisionBytes = 1500;
 
 interface Wanted {
@@ -26,14 +26,14 @@ interface Client {
   gone: boolean;
 }
 
-/** A service, the events of all time, and clients that ask and read as they like. */
+/** A service, all events so far, and clients that send requests and read at random. */
 class World {
   readonly bench: WatchBench;
   readonly clients: Client[] = [];
   readonly events: KvEvent[] = [];
   readonly compactRevisions = new Set<number>();
 
-  /** A slice of 0 ms ends after each response, so that requests come in between. */
+  /** A slice of 0 ms ends after each response, so that requests arrive in between. */
   constructor(sliceMs: number) {
     this.bench = new WatchBench({
       maxRequestBytes: 200,
@@ -72,7 +72,7 @@ class World {
     });
   }
 
-  /** Everybody reads until there is nothing left to send. */
+  /** Every client reads until there is nothing left to send. */
   async finish(): Promise<void> {
     for (let quietRounds = 0; quietRounds < 5; quietRounds++) {
       for (const { call } of this.clients) call.read();
@@ -83,7 +83,7 @@ class World {
   }
 }
 
-/** One watch as its client saw it. */
+/** One watch as seen by its client. */
 interface Seen {
   readonly wanted: Wanted & { startRevision: number };
   readonly expected: readonly KvEvent[];
@@ -92,7 +92,7 @@ interface Seen {
   ended: 'compacted' | 'cancelled' | undefined;
 }
 
-/** Reads the responses of one call in order and holds each to the promises of the API. */
+/** Reads the responses of one call in order and checks each against the promises of the API. */
 class Judge {
   readonly #world: World;
   readonly #client: Client;
@@ -140,18 +140,18 @@ class Judge {
   }
 
   #canceled({ watchId, compactRevision }: etcdserverpb.WatchResponse): void {
-    // The client may also cancel a watch that compaction has ended, and is answered once more.
+    // The client may also cancel a watch that compaction has ended, which gets one more response.
     const watch = compactRevision === 0n ? this.#uncancelledWatch(watchId) : this.#openWatch(watchId);
     watch.ended = compactRevision === 0n ? 'cancelled' : 'compacted';
     if (compactRevision === 0n) return;
-    // Only a watch that still had something to read below the compact revision may end like this.
+    // Only a watch that had yet to read a revision below the compact revision may end like this.
     const { startRevision } = watch.wanted;
     const last = watch.expected[watch.received - 1]?.kv.modRevision ?? 0;
     expect(Number(compactRevision)).toBeGreaterThan(Math.max(last, startRevision));
     expect(this.#world.compactRevisions).toContain(Number(compactRevision));
   }
 
-  /** In order, each once, none left out, whole revisions; the header's revision is where the watch stands now. */
+  /** In order, each once, none missing, whole revisions; the header's revision is the watch's position. */
   #events(watch: Seen, response: etcdserverpb.WatchResponse): void {
     const { expected, wanted } = watch;
     for (const event of response.events) {
@@ -181,7 +181,7 @@ class Judge {
     else expect(prevKv === undefined || this.#world.compactRevisions.has(kv!.modRevision)).toBe(true);
   }
 
-  /** Progress of the whole stream is a promise for each watch that is open. */
+  /** Progress of the whole stream is a promise for each open watch. */
   #progress({ watchId, header }: etcdserverpb.WatchResponse): void {
     expect(watchId).toBe(-1n);
     for (const { expected, received, ended } of this.#watches.values()) {
@@ -278,7 +278,7 @@ const leave: fc.Arbitrary<Step> = which.map((n) =>
   }),
 );
 
-test('whatever clients ask, read, leave unread or abandon: what they see is what the API promises', async () => {
+test('for any requests, reads, stalls and disconnects of clients, responses keep the promises of the API', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(0, 4),

@@ -18,7 +18,7 @@ afterEach(async () => {
 interface Served {
   readonly bench: WatchBench;
   readonly address: string;
-  /** The calls as the service sees them, in the order in which they came. */
+  /** The calls as seen by the service, in order of arrival. */
   readonly calls: DuplexCall[];
 }
 
@@ -85,7 +85,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-test('a client that stalls is held in bounded memory, holds up nobody, and gets everything when it reads', async () => {
+test('a stalled client takes bounded memory, delays no other client, and gets everything when it reads', async () => {
   const { bench, address, calls } = await serve();
   const [stalled, lively] = [new Reader(address), new Reader(address)];
   for (const reader of [stalled, lively]) reader.watch('a', 'b');
@@ -105,7 +105,7 @@ test('a client that stalls is held in bounded memory, holds up nobody, and gets 
   }
   await lively.until(count + 1);
   expect(bench.service.counts.slowWatchers).toBe(1);
-  // 32 MiB have happened; what is held for a client is its buffer and one response.
+  // 32 MiB of events; the memory held for a client is its buffer and one response.
   const responseBytes = defaultWatchLimits.maxResponseBytes + valueBytes;
   expect(mostBuffered).toBeLessThan(defaultTransportLimits.maxStreamBufferedBytes + responseBytes * 1.1);
 
@@ -119,7 +119,7 @@ test('a client that stalls is held in bounded memory, holds up nobody, and gets 
   expect(bench.service.counts.slowWatchers).toBe(0);
 });
 
-test('a client that disconnects while it is stalled is forgotten', async () => {
+test('a client that disconnects while it is stalled leaves no state behind', async () => {
   const { bench, address } = await serve();
   const reader = new Reader(address);
   reader.watch('a', 'b');

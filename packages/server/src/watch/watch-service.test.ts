@@ -4,7 +4,7 @@ import { settle, WatchBench } from './testing/watch-bench.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
-test('created comes first, then the past, then what happens', async () => {
+test('created comes first, then past events, then new ones', async () => {
   const bench = new WatchBench();
   bench.put('a', '1');
   bench.put('b', '1');
@@ -30,7 +30,7 @@ test('the header names cluster, member and term', () => {
   expect(call.received[0]?.header).toMatchObject({ clusterId: 7n, memberId: 8n, revision: 1n, raftTerm: 3n });
 });
 
-test('a deletion carries the key and its revision and nothing else', () => {
+test('a deletion has only the key and its revision', () => {
   const bench = new WatchBench();
   bench.put('a', 'before');
   const call = bench.open();
@@ -47,7 +47,7 @@ test('a deletion carries the key and its revision and nothing else', () => {
   expect(call.received[1]?.events[0]?.prevKv).toBeUndefined();
 });
 
-test('a watch from the future is told of nothing earlier', () => {
+test('a watch from a future revision gets no earlier event', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a', { startRevision: 4n });
@@ -80,7 +80,7 @@ test('a revision with several changes arrives in one response', () => {
   expect(call.brief()).toEqual(['#0 r1 created', '#0 r2 put b@2', '#0 r3 put a@3 delete b@3']);
 });
 
-test('a compaction does not touch a watch that is up to date, nor one from the future', () => {
+test('a compaction does not affect a synced watch, nor one from a future revision', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');
@@ -97,7 +97,7 @@ test('a compaction does not touch a watch that is up to date, nor one from the f
   ]);
 });
 
-test('a reader that stalls costs no memory, holds up nobody, and misses nothing', async () => {
+test('a stalled reader costs no memory, delays no other, and misses no event', async () => {
   const bench = new WatchBench({ limits: { maxResponseBytes: 4096 } });
   const stalled = bench.open(2048);
   const lively = bench.open(2048);
@@ -124,7 +124,7 @@ test('a reader that stalls costs no memory, holds up nobody, and misses nothing'
   expect(stalled.received.at(-1)?.events[0]?.kv?.modRevision).toBe(502n);
 });
 
-test('a stalled watch that compaction has overtaken is cancelled when its reader comes back', async () => {
+test('a stalled watch with compacted revisions is cancelled when its reader resumes', async () => {
   const bench = new WatchBench();
   const call = bench.open(1);
   call.create('a');
@@ -152,7 +152,7 @@ test('watches that lag on one stream take turns', async () => {
   expect(order).toEqual(order.map((_, n) => n % 2));
 });
 
-test('fragments: only for those who ask, each within the limit, all but the last marked, none in between', async () => {
+test('fragments: only on request, each within the limit, all but the last marked, none in between', async () => {
   const bench = new WatchBench({ maxRequestBytes: 1000, limits: { fragmentOverheadBytes: 0 } });
   const call = bench.open();
   call.create('a', { rangeEnd: bytes('b'), fragment: true });
@@ -183,7 +183,7 @@ test('a fragment has one event when two would pass the limit', () => {
   expect(call.brief().slice(1)).toEqual(['#0 r2 fragment put a0@2', '#0 r2 fragment put a1@2', '#0 r2 put a2@2']);
 });
 
-test('close ends every stream with the status given, and each that comes later', () => {
+test('close ends every stream with the given status, and each later one', () => {
   const bench = new WatchBench();
   const calls = [bench.open(), bench.open(1)];
   for (const call of calls) call.create('a');

@@ -12,7 +12,7 @@ import { WatchStream } from './watch-stream.ts';
 export interface WatchServiceOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Live: it is asked anew for each step. */
+  /** The current state: it is read again for each step. */
   readonly history: History;
   /** The ids of cluster and member, for the headers of responses. */
   readonly headerPrefix: ResponseHeaderPrefix;
@@ -20,10 +20,7 @@ export interface WatchServiceOptions {
   readonly raftTerm: () => number;
   /** The largest request a client may send, in bytes; it sets the size of fragments too. */
   readonly maxRequestBytes: number;
-  /**
-   * Between two progress notifications of a quiet watch, plus up to a tenth of it; below 100 ms it is raised to
-   * that.
-   */
+  /** The interval between two progress notifications of an idle watch, plus up to a tenth of it; at least 100 ms. */
   readonly progressNotifyIntervalMs: number;
   readonly limits?: Partial<WatchLimits>;
 }
@@ -31,21 +28,20 @@ export interface WatchServiceOptions {
 export interface WatchCounts {
   readonly streams: number;
   readonly watchers: number;
-  /** Those of the watchers that are still reading the history. */
+  /** The watchers that are still reading the history. */
   readonly slowWatchers: number;
-  /** Since the service was made. */
+  /** Since the service was created. */
   readonly eventsSent: number;
 }
 
-/** As etcd has it: shorter intervals would be mostly notifications. */
+/** As in etcd: shorter intervals would be mostly notifications. */
 const minProgressNotifyIntervalMs = 100;
 
 /**
- * etcd's Watch service, on whatever carries a bidirectional call.
+ * etcd's Watch service, on any transport with bidirectional calls.
  *
- * The owner calls `revisionAdvanced` after each entry that it has applied. Of compaction nothing need be told: a
- * watch finds out when it reads. Event responses leave within that call as far as a slice of time allows, the rest
- * in later turns.
+ * The owner calls `revisionAdvanced` after each applied entry. Compactions need not be reported: a watch detects one
+ * when it reads. Event responses are sent within that call as far as a time slice allows, the rest in later turns.
  */
 export class WatchService {
   readonly #scheduler: WatchScheduler;
@@ -69,7 +65,7 @@ export class WatchService {
     return { streams: streams.size, watchers: hub.watcherCount, slowWatchers: hub.laggingCount, eventsSent };
   }
 
-  /** The oldest revision that a watch has still to read; undefined while all have read everything. */
+  /** The oldest revision that a watch has yet to read; undefined while all have read everything. */
   get oldestWanted(): number | undefined {
     const wanted = [...this.#scheduler.streams].flatMap(({ oldestWanted }) => oldestWanted ?? []);
     return wanted.length === 0 ? undefined : wanted.reduce((oldest, revision) => Math.min(oldest, revision));
@@ -83,12 +79,12 @@ export class WatchService {
     this.#scheduler.streams.add(new WatchStream(call, this.#scheduler));
   }
 
-  /** `beganMs`: when the turn's work began that this is part of by the clock, such as applying an entry. */
+  /** `beganMs`: when the current unit of work began, such as applying an entry. */
   revisionAdvanced(beganMs: number = this.#scheduler.clock.monotonicMs()): void {
     this.#scheduler.advance(beganMs);
   }
 
-  /** Ends every stream with this status, and each that comes later. */
+  /** Ends every stream with this status, and each later one. */
   close(status: GrpcStatus): void {
     this.#closedWith = status;
     for (const stream of this.#scheduler.streams) stream.end(status);

@@ -5,7 +5,7 @@ import { VirtualClock } from '@tenure/test-support';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
-test('ids: from 0 up, as the client says, never one that is in use', () => {
+test('ids: from 0 up, or chosen by the client, never one in use', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');
@@ -28,7 +28,7 @@ test('ids: from 0 up, as the client says, never one that is in use', () => {
   ]);
 });
 
-test("what cannot be watched is refused with etcd's reason, and takes no id", () => {
+test("an invalid watch is refused with etcd's reason, and takes no id", () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('b', { rangeEnd: bytes('a') });
@@ -43,7 +43,7 @@ test("what cannot be watched is refused with etcd's reason, and takes no id", ()
   ]);
 });
 
-test('cancelling is answered once; unknown ids and unknown requests are passed over', () => {
+test('a cancellation is answered once; unknown ids and unknown requests are ignored', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');
@@ -58,7 +58,7 @@ test('cancelling is answered once; unknown ids and unknown requests are passed o
   expect(call.status).toBeUndefined();
 });
 
-test('bytes that are no request end the call as etcd ends it', () => {
+test('bytes that are not a request end the call as in etcd', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');
@@ -89,7 +89,7 @@ test('a compacted start cancels with the compact revision; its id stays taken un
   ]);
 });
 
-test('progress is told at once when all is sent, else as soon as it is', async () => {
+test('progress is reported at once when all events are sent, else as soon as they are', async () => {
   const bench = new WatchBench();
   bench.put('a', 'x'.repeat(500));
   const call = bench.open(100);
@@ -99,7 +99,7 @@ test('progress is told at once when all is sent, else as soon as it is', async (
   call.request({ case: 'progressRequest', value: {} });
   call.request({ case: 'progressRequest', value: {} });
   await settle();
-  // The answer to both waits until the reader has taken what is before it.
+  // The response to both waits until the reader has taken the earlier ones.
   expect(call.bufferedBytes).toBeGreaterThan(500);
   expect(call.brief()).toEqual(['#0 r2 created', '#-1 r2', '#1 r2 created', '#1 r2 put a@2', '#-1 r2']);
   bench.put('c');
@@ -107,7 +107,7 @@ test('progress is told at once when all is sent, else as soon as it is', async (
   expect(call.brief()).toEqual(['#-1 r3']);
 });
 
-test('progress is not told to a stream without watches, nor later when it has some', async () => {
+test('progress is not reported to a stream without watches, nor later when it has some', async () => {
   const bench = new WatchBench();
   bench.put('a', 'x'.repeat(500));
   const call = bench.open(100);
@@ -119,7 +119,7 @@ test('progress is not told to a stream without watches, nor later when it has so
   expect(call.brief()).toEqual(['#0 r2 created', '#0 r2 put a@2', '#0 r2 canceled']);
 });
 
-test('a watch of the future is told of progress from its first revision on, also when it falls behind', async () => {
+test('a watch from a future revision gets progress from its first revision on, also when it lags', async () => {
   const bench = new WatchBench();
   const call = bench.open(100);
   call.create('a', { startRevision: 3n });
@@ -140,7 +140,7 @@ test('a watch of the future is told of progress from its first revision on, also
   expect(call.brief()).toEqual(['#1 r4 canceled', '#-1 r4']);
 });
 
-test('questions for progress that nobody reads the answers to are answered once', () => {
+test('progress requests with unread answers are answered once', () => {
   const bench = new WatchBench();
   const call = bench.open(1);
   call.create('a');
@@ -150,7 +150,7 @@ test('questions for progress that nobody reads the answers to are answered once'
   expect(call.brief()).toEqual(['#0 r1 created', '#-1 r1']);
 });
 
-test('quiet watches that ask for it are notified of progress at each interval; others are not', async () => {
+test('idle watches with progress notify are notified at each interval; others are not', async () => {
   const bench = new WatchBench({ progressNotifyIntervalMs: 100 });
   const call = bench.open();
   call.create('a', { progressNotify: true });
@@ -193,7 +193,7 @@ test('requests are not read from a client that does not read the answers', () =>
   expect(call.received).toHaveLength(1000);
 });
 
-test('limits refuse one more watch with a reason, and free again what is cancelled', () => {
+test('limits refuse one more watch with a reason, and cancelled watches free their share', () => {
   const bench = new WatchBench({ limits: { maxWatchersPerStream: 2, maxWatchersPerServer: 3 } });
   const first = bench.open();
   for (let n = 0; n < 3; n++) first.create('a');
@@ -211,7 +211,7 @@ test('limits refuse one more watch with a reason, and free again what is cancell
   ]);
 });
 
-test('the keys of all watches together are limited, and what ends gives its share back', () => {
+test('the keys of all watches together are limited, and an ended watch frees its share', () => {
   const bench = new WatchBench({ limits: { maxWatchedKeyBytes: 5000 } });
   const [first, second] = [bench.open(), bench.open()];
   first.create('a'.repeat(2000), { rangeEnd: bytes('b') });
@@ -230,7 +230,7 @@ test('the keys of all watches together are limited, and what ends gives its shar
   ]);
 });
 
-test('a client that goes away leaves nothing behind', () => {
+test('a disconnected client leaves no state behind', () => {
   const bench = new WatchBench();
   const call = bench.open(1);
   call.create('a', { progressNotify: true });
@@ -241,7 +241,7 @@ test('a client that goes away leaves nothing behind', () => {
   bench.put('a');
 });
 
-test('a call that is over leaves no timer behind', () => {
+test('an ended call leaves no timer behind', () => {
   const clock = new VirtualClock();
   const call = new WatchBench({ clock }).open();
   call.create('a', { progressNotify: true });
@@ -251,7 +251,7 @@ test('a call that is over leaves no timer behind', () => {
   expect(clock.timers).toBe(0);
 });
 
-test('a half-closed call goes on, as with etcd', () => {
+test('a half-closed call continues, as with etcd', () => {
   const bench = new WatchBench();
   const call = bench.open();
   call.create('a');

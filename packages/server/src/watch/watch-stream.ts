@@ -10,31 +10,31 @@ import type { WatchScheduler } from './watch-scheduler.ts';
 
 type WatchCreate = etcdserverpb.WatchCreateRequest;
 
-/** What etcd says to these; clients compare the texts. */
+/** etcd's texts for these; clients compare them. */
 const emptyRange = 'mvcc: watcher range is empty';
 const duplicateId = 'mvcc: duplicate watch ID provided on the WatchStream';
 
 /**
- * One Watch call: the watches on it, by id, and what its reader can take.
+ * One Watch call: its watches, by id, and flow control towards its client.
  *
- * Nothing waits here but cursors. While the reader does not read, watches for which something happens fall behind;
- * they read on from the history when it does, one batch of one watch at a time, in turn.
+ * The only waiting state is cursors. While the client does not read, watches with new events become lagging; when it
+ * reads again, they read from the history, one batch of one watch at a time, round-robin.
  */
 export class WatchStream implements ScheduledStream {
   readonly #call: DuplexCall;
   readonly #scheduler: WatchScheduler;
   readonly #watchers = new Map<bigint, StreamWatcher>();
-  /** The watchers that lag, in the order in which they get to read. */
+  /** The lagging watchers, in the order in which they read. */
   readonly #lagging = new TurnQueue<StreamWatcher>();
   readonly #notified = new Set<StreamWatcher>();
-  /** Ids of watches that compaction has ended: taken until the client cancels them, as with etcd. */
+  /** Ids of watches ended by compaction: in use until the client cancels them, as with etcd. */
   readonly #endedIds = new Set<bigint>();
-  /** Watches that started in the future when somebody looked last. */
+  /** Watches whose start revision was in the future at the last check. */
   readonly #future = new Set<StreamWatcher>();
   #nextId = 0n;
   #writable = true;
   #unsentReplies = 0;
-  /** The client has asked for progress and has had no answer yet. */
+  /** The client has requested progress and has no response yet. */
   #progressAsked = false;
   #cancelProgress: (() => void) | undefined;
 
@@ -51,7 +51,7 @@ export class WatchStream implements ScheduledStream {
     return this.#writable && this.#lagging.size > 0;
   }
 
-  /** What the watches of this stream have still to read begins here; undefined if none lags. */
+  /** The oldest revision that the watches of this stream have yet to read; undefined if none lags. */
   get oldestWanted(): number | undefined {
     let oldest: number | undefined;
     for (const { nextRevision } of this.#lagging) oldest = Math.min(oldest ?? nextRevision, nextRevision);
@@ -62,7 +62,7 @@ export class WatchStream implements ScheduledStream {
     this.#call.end(status);
   }
 
-  /** Sends what just happened to one of the watches, or lets it fall behind. */
+  /** Sends new events to one of the watches, or lets it lag. */
   deliver(batch: WatchBatch<StreamWatch>): void {
     const { watcher, events } = batch;
     if (this.#writable) {
@@ -73,13 +73,13 @@ export class WatchStream implements ScheduledStream {
     this.lag(watcher);
   }
 
-  /** Takes note that one of the watches has become lagging. */
+  /** Records that one of the watches has become lagging. */
   lag(watcher: StreamWatcher): void {
     this.#lagging.push(watcher);
     if (this.#writable) this.#scheduler.enqueue(this);
   }
 
-  /** Lets the lagging watch whose turn it is read one batch of the history. */
+  /** Lets the next lagging watch read one batch of the history. */
   pullOne(): void {
     const { hub, limits } = this.#scheduler;
     const watcher = this.#lagging.shift();
@@ -97,9 +97,9 @@ export class WatchStream implements ScheduledStream {
   }
 
   /**
-   * Answers a request for progress if all watches of this stream have been sent everything. The request waits for what
-   * will come about by itself, where etcd drops it and the client asks again; it is dropped, as by etcd, when there is
-   * no watch, one that has ended and is not cancelled, or one that starts in the future.
+   * Answers a progress request if all watches of this stream have been sent everything. The request is kept until that
+   * is the case, where etcd drops it and the client asks again; it is dropped, as in etcd, when there is no watch, one
+   * that has ended and is not cancelled, or one that starts in the future.
    */
   tryProgress(): void {
     if (!this.#progressAsked || !this.#writable || this.#lagging.size > 0) return;
@@ -119,7 +119,7 @@ export class WatchStream implements ScheduledStream {
       if (request.case === 'createRequest') this.#create(request.value);
       else if (request.case === 'cancelRequest') this.#cancel(request.value.watchId);
       else if (request.case === 'progressRequest') this.#requestProgress();
-      // Anything else is of a version to come; etcd passes over it too.
+      // Any other request is from a later version; etcd ignores it too.
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
       this.#call.end(unreadableMessage(error.message));
@@ -156,7 +156,7 @@ export class WatchStream implements ScheduledStream {
     if (watcher.state === 'lagging') this.lag(watcher);
   }
 
-  /** Why the watch cannot be made, in etcd's order of checks. */
+  /** Why the watch cannot be created, in etcd's order of checks. */
   #refusal({ startRevision }: WatchCreate, range: WatchRange | undefined, id: bigint): string | undefined {
     const { hub, limits, watchedKeyBytes } = this.#scheduler;
     if (startRevision < 0n) return errorCatalogue.Compacted.text;
@@ -174,7 +174,7 @@ export class WatchStream implements ScheduledStream {
     return undefined;
   }
 
-  /** Ids that were found taken are not looked at again. */
+  /** Ids that were found in use are not checked again. */
   #freeId(): bigint {
     while (this.#isTaken(this.#nextId)) this.#nextId += 1n;
     return this.#nextId;
@@ -212,13 +212,13 @@ export class WatchStream implements ScheduledStream {
     this.#scheduler.watchedKeyBytes -= keyBytes(watcher.range);
   }
 
-  /** Requests that come while one is not answered yet are answered together. */
+  /** Requests that arrive while one is unanswered are answered together. */
   #requestProgress(): void {
     this.#progressAsked = true;
     this.tryProgress();
   }
 
-  /** A client that was told of an earlier revision would resume from there, before what it asked for. */
+  /** A client that received an earlier revision would resume from there, before its start revision. */
   #startsInFuture({ owner }: StreamWatcher): boolean {
     return owner.startRevision > this.#scheduler.hub.revision;
   }
@@ -235,12 +235,12 @@ export class WatchStream implements ScheduledStream {
     this.#notified.add(watcher);
     if (this.#cancelProgress !== undefined) return;
     const { clock, random, progressNotifyIntervalMs: intervalMs } = this.#scheduler;
-    // Streams that were opened together, as after a restart, shall not all be notified at the same moment for ever.
+    // Streams opened together, for example after a restart, should not all be notified at the same moment.
     const jitterMs = random.fraction() * (intervalMs / 10);
     this.#cancelProgress = every(clock, intervalMs + jitterMs, () => this.#tellProgress());
   }
 
-  /** A watch that lags, starts in the future, or was sent events in the interval, is passed over until the next one. */
+  /** A watch that lags, starts in the future, or was sent events in the interval, is skipped until the next one. */
   #tellProgress(): void {
     const { hub, encoder, settled } = this.#scheduler;
     for (const watcher of this.#notified) {
@@ -260,7 +260,7 @@ export class WatchStream implements ScheduledStream {
     for (const reply of this.#scheduler.encoder.events(revision, watch, events)) this.#send(reply);
   }
 
-  /** An answer to a request. Too many that are not read stop the reading of requests. */
+  /** A response to a request. Too many unread ones stop the reading of requests. */
   #reply(framed: Buffer): void {
     this.#send(framed);
     if (this.#writable) return;
@@ -300,7 +300,7 @@ function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }
 
-/** A revision past 2^53 will never come, and neither will the one that it becomes here. */
+/** A revision above 2^53 is never reached, nor is the one that it is converted to here. */
 function clampedNumber(revision: bigint): number {
   return Number(revision < BigInt(Number.MAX_SAFE_INTEGER) ? revision : BigInt(Number.MAX_SAFE_INTEGER));
 }

@@ -8,18 +8,20 @@ interface Timer {
 
 export interface NodeClockOptions {
   readonly schedule: Schedule;
-  /** How fast the two clocks run, against true time. */
+  /** The rates of the two clocks, relative to true time. */
   readonly monotonicRate: number;
   readonly wallRate: number;
-  /** The wall clock shows what the monotonic one does: no suspension can be seen by it. */
+  /** The wall clock equals the monotonic one: it cannot reveal a suspension. */
   readonly wallIgnored: boolean;
+  /** How long one turn of the event loop takes; 0 by default. */
+  readonly turnMs?: () => number;
 }
 
 /**
- * The clocks and the event loop of one run of one simulated process. `pause` blocks the loop: what came due meanwhile
- * runs at its end, timers first, then what waited in the sockets, then what waited for a poll phase. `suspend` is a
- * pause during which the monotonic clock stands still. A dead process runs nothing any more. It has the form of the
- * clock that the server's leadership goes by.
+ * The clocks and the event loop of one run of one simulated process. `pause` blocks the loop: callbacks that became due
+ * meanwhile run at its end, timers first, then data in the sockets, then callbacks that waited for a poll phase.
+ * `suspend` is a pause during which the monotonic clock stops. A dead process runs no more callbacks. It implements the
+ * clock that the server's leadership uses.
  */
 export class NodeClock {
   dead = false;
@@ -29,6 +31,7 @@ export class NodeClock {
   #pausedAtMs = 0;
   #resumedAtMs = 0;
   #pausedMs = 0;
+  readonly #pauses: number[] = [];
   /** True time that the monotonic clock has missed. */
   #missedMs = 0;
   #wallStepsMs = 0;
@@ -44,12 +47,17 @@ export class NodeClock {
     return this.#paused || this.dead;
   }
 
-  /** True time in which this process stood still, whatever its clocks did. */
+  /** True time in which this process was stopped, regardless of its clocks. */
   get stoppedMs(): number {
     return this.#pausedMs + (this.#paused ? this.#options.schedule.nowMs - this.#pausedAtMs : 0);
   }
 
-  /** True time since this process last went on after it had stood still. */
+  /** The lengths of the pauses that have ended, in true time. */
+  get pauses(): readonly number[] {
+    return this.#pauses;
+  }
+
+  /** True time since this process last continued after it was stopped. */
   get awakeMs(): number {
     return this.#options.schedule.nowMs - this.#resumedAtMs;
   }
@@ -73,22 +81,22 @@ export class NodeClock {
   }
 
   soon(next: () => void): void {
-    this.afterPoll(next);
+    this.#nextTurn(0, next);
   }
 
   afterPoll(next: () => void): void {
-    this.#options.schedule.in(0, () => {
-      if (this.#paused) this.#polls.push(next);
-      else if (!this.dead) next();
-    });
+    this.#nextTurn(this.#options.turnMs?.() ?? 0, next);
   }
 
-  /** Something reaches this process's sockets after `delayMs` of true time, and is read when the process runs. */
+  /** Data reaches this process's sockets after `delayMs` of true time, and is read when the process runs. */
   deliver(delayMs: number, receive: () => void): void {
-    this.#options.schedule.in(delayMs, () => {
-      if (this.#paused) this.#inbox.push(receive);
-      else if (!this.dead) receive();
-    });
+    this.#options.schedule.in(delayMs, () => this.arrive(receive));
+  }
+
+  /** Data reaches this process's sockets now. */
+  arrive(receive: () => void): void {
+    if (this.#paused) this.#inbox.push(receive);
+    else if (!this.dead) receive();
   }
 
   stepWall(byMs: number): void {
@@ -107,6 +115,8 @@ export class NodeClock {
 
   resume(): void {
     const { schedule } = this.#options;
+    const lastedMs = schedule.nowMs - this.#pausedAtMs;
+    this.#pauses.push(lastedMs);
     this.#pausedMs = this.stoppedMs;
     this.#resumedAtMs = schedule.nowMs;
     if (this.#suspendedAtMs !== undefined) this.#missedMs += schedule.nowMs - this.#suspendedAtMs;
@@ -115,7 +125,14 @@ export class NodeClock {
     const timers = this.#dueTimers.splice(0).sort((one, other) => one.dueMs - other.dueMs);
     for (const timer of timers) this.#setTimer(timer);
     for (const receive of this.#inbox.splice(0)) this.deliver(0, receive);
-    for (const next of this.#polls.splice(0)) this.afterPoll(next);
+    for (const next of this.#polls.splice(0)) this.#nextTurn(0, next);
+  }
+
+  #nextTurn(delayMs: number, next: () => void): void {
+    this.#options.schedule.in(delayMs, () => {
+      if (this.#paused) this.#polls.push(next);
+      else if (!this.dead) next();
+    });
   }
 
   #setTimer(timer: Timer): void {
@@ -126,7 +143,7 @@ export class NodeClock {
   #fire(timer: Timer): void {
     if (timer.cancelled || this.dead) return;
     if (this.#paused) this.#dueTimers.push(timer);
-    // The monotonic clock may have stood still since the timer was set. What is left by rounding is no time.
+    // The monotonic clock may have stopped since the timer was set. A rounding remainder is not a delay.
     else if (timer.dueMs - this.monotonicMs() > 1e-6) this.#setTimer(timer);
     else timer.wake();
   }

@@ -4,16 +4,12 @@ interface Happening {
   readonly happen: () => void;
 }
 
-/**
- * So many turns of the queue of promises lie between two happenings: more than any chain of awaits here takes (18 were
- * measured; more change nothing). A turn of the event loop would let all settle as well, and costs more.
- */
-const promiseTurns = 20;
-const settled = Promise.resolve();
+/** The real one, also while a test replaces the timers of the process. */
+const nextTurn = setImmediate;
 
 /**
- * The one true time of a simulated cluster, and everything that will happen in it, in order. Between two happenings
- * all promises settle, so that code made of promises runs the same way each time.
+ * The true time of a simulated cluster, and all its future events, in order. Between two events all promises settle, so
+ * that asynchronous code runs the same way each time.
  */
 export class Schedule {
   #nowMs = 0;
@@ -25,7 +21,7 @@ export class Schedule {
     return this.#nowMs;
   }
 
-  /** Of all that has happened, and when: two runs of one seed must have the same. */
+  /** A digest of all events and their times: two runs of one seed must have the same. */
   get traceHash(): number {
     return this.#hash >>> 0;
   }
@@ -34,7 +30,7 @@ export class Schedule {
     this.#hash = Math.imul(this.#hash ^ what, 0x01000193);
   }
 
-  /** What is set for the same moment happens in the order in which it was set. */
+  /** Events at the same time run in the order in which they were scheduled. */
   at(atMs: number, happen: () => void): void {
     const heap = this.#heap;
     let index = heap.length;
@@ -53,17 +49,19 @@ export class Schedule {
     this.at(this.#nowMs + delayMs, happen);
   }
 
-  /** Time passes at once, as while code holds the event loop: what is due meanwhile happens late, in its order. */
+  /** Time passes at once, as while code blocks the event loop: due events run late, in order. */
   hold(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Lets all promises go on that wait for nothing else. */
-  async settle(): Promise<void> {
-    for (let turn = 0; turn < promiseTurns; turn += 1) await settled;
+  /** Runs all promise callbacks that are ready, and those that become ready by them, however long the chain. */
+  settle(): Promise<void> {
+    return new Promise<void>((resolve) => void nextTurn(resolve));
   }
 
   async runUntil(endMs: number): Promise<void> {
+    // Code that was called just before may schedule its first event only when its promises settle.
+    await this.settle();
     for (;;) {
       const first = this.#heap[0];
       if (first === undefined || first.atMs > endMs) break;

@@ -2,8 +2,8 @@ import { NodeClock } from './node-clock.ts';
 import { Schedule } from './schedule.ts';
 
 /**
- * Time for the tests of one part: it stands still until somebody moves it. Timers run in the order of their times, and
- * between two of them all promises settle. It is the clock of a simulated process whose clocks are right.
+ * Time for unit tests: it passes only when the test advances it. Timers run in the order of their times, and between
+ * two of them all promises settle. It is the clock of a simulated process with exact clocks.
  */
 export class VirtualClock extends NodeClock {
   readonly #schedule: Schedule;
@@ -15,7 +15,7 @@ export class VirtualClock extends NodeClock {
     this.#schedule = schedule;
   }
 
-  /** Timers that are set. */
+  /** Pending timers. */
   get timers(): number {
     return this.#timers;
   }
@@ -37,15 +37,14 @@ export class VirtualClock extends NodeClock {
     };
   }
 
-  /** Lets `ms` pass, running what comes due on the way at its own moment. */
+  /** Lets `ms` pass; due timers run at their own time. */
   async advance(ms: number): Promise<void> {
     await this.#schedule.settle();
     await this.#schedule.runUntil(this.#schedule.nowMs + ms);
   }
 
   /**
-   * Blocks the event loop for `ms`: due timers fire late, then `arrived` (what waited in the sockets) is read, then
-   * the rest.
+   * Blocks the event loop for `ms`: due timers fire late, then `arrived` (data in the sockets) is read, then the rest.
    */
   async stall(ms: number, arrived: () => void = () => {}): Promise<void> {
     this.#schedule.hold(ms);
@@ -53,7 +52,7 @@ export class VirtualClock extends NodeClock {
     await this.settle();
   }
 
-  /** What comes of `work`, while time passes for it, a millisecond at a time. */
+  /** The result of `work`, while time passes for it, a millisecond at a time. */
   async run<T>(work: Promise<T>, maxMs: number): Promise<T> {
     let isDone = false;
     const noted = work.catch(() => undefined).finally(() => (isDone = true));

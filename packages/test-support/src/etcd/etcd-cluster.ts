@@ -1,7 +1,7 @@
 import { freePorts } from '../free-ports.ts';
 import { EtcdProcess } from './etcd-process.ts';
 
-/** An etcd of three members. Its ports for peers are free when it starts, as far as the system knows. */
+/** An etcd of three members. Its peer ports are free when it starts, as far as the system knows. */
 export async function startEtcdCluster(): Promise<readonly EtcdProcess[]> {
   const names = ['one', 'two', 'three'];
   const peers = (await freePorts(names.length)).map((port) => `http://127.0.0.1:${port}`);

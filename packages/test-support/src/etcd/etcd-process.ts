@@ -6,12 +6,12 @@ import { ChildProgram } from '../child-program.ts';
 import { isInstalled } from '../installed-programs.ts';
 
 const startTimeoutMs = 30_000;
-/** What etcd logs once it takes calls. */
+/** The log line of etcd when it accepts calls. */
 const servingPattern = /"msg":"serving client traffic[^"]*",.*?"address":"[^"]*:(\d+)"/;
 /** Version 2 of its API was etcdctl's default once. */
 const env = { ...process.env, ETCDCTL_API: '3' };
 
-/** Whether this machine has etcd and etcdctl. Where the tests must all run, their absence is a failure. */
+/** Whether this machine has etcd and etcdctl. When all tests are required to run, their absence is a failure. */
 export function hasEtcd(): boolean {
   const missing = [['etcd', '--version'] as const, ['etcdctl', 'version'] as const].filter(
     ([program, argument]) => spawnSync(program, [argument], { stdio: 'ignore', env }).status !== 0,
@@ -20,9 +20,9 @@ export function hasEtcd(): boolean {
 }
 
 /**
- * A real etcd of one member, which can be killed and started again with its data and on its port. Its election timeout
- * is half the default, which brings etcd's shortest TTL (one and a half election timeouts, rounded up to a second) down
- * to the second that Tenure has for TTLs in seconds. Flags that are given come last and so win.
+ * A real etcd of one member, which can be killed and restarted with its data and on its port. Its election timeout is
+ * half the default, which reduces etcd's minimum TTL (one and a half election timeouts, rounded up to a second) to one
+ * second, which is Tenure's minimum TTL in seconds. Given flags come last and so take precedence.
  */
 export class EtcdProcess {
   readonly #folder = mkdtempSync(join(tmpdir(), 'tenure-etcd-'));
@@ -86,7 +86,7 @@ export class EtcdProcess {
     await this.#program?.end('SIGKILL');
   }
 
-  /** Ends it and starts it again with what `etcdctl snapshot save` has put in a file, on its port. */
+  /** Stops it and restarts it with the file of an `etcdctl snapshot save`, on its port. */
   async restore(file: string): Promise<void> {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -100,7 +100,7 @@ export class EtcdProcess {
     this.#program?.signal(signal);
   }
 
-  /** Runs etcdctl against it and gives what it prints. Throws with what it complains about. */
+  /** Runs etcdctl against it and returns its output. Throws with its error output. */
   control(...args: string[]): string {
     const flags = [`--endpoints=${this.#scheme}://${this.endpoint}`, ...args];
     const { status, stdout, stderr } = spawnSync('etcdctl', flags, { encoding: 'utf8', env });

@@ -7,10 +7,10 @@ import { postgresProgram, postgresUser } from './postgres-programs.ts';
 import { queryOnce } from './query-once.ts';
 
 const startTimeoutMs = 120_000;
-/** A crash of the database loses nothing of the machine's, and tests crash no machine. */
+/** Without fsync, since tests crash the database but not the machine. */
 const testSettings = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' };
 
-/** A database server of our own, in a folder and on a port of its own, which can be stopped and started again. */
+/** A private database server, in its own folder and on its own port, which can be stopped and restarted. */
 export class PostgresCluster {
   readonly port: number;
   readonly #folder: string;
@@ -21,7 +21,7 @@ export class PostgresCluster {
     this.#folder = folder;
   }
 
-  /** Makes a server and starts it; `settings` are lines of postgresql.conf. */
+  /** Creates a server and starts it; `settings` are lines of postgresql.conf. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
     const cluster = new PostgresCluster(await freePort(), postgresUser.folder());
     await makeData(cluster.#data);
@@ -30,7 +30,7 @@ export class PostgresCluster {
     return cluster;
   }
 
-  /** A server with PostgreSQL's own defaults, durable, as a measurement wants it. */
+  /** A server with PostgreSQL's own defaults, durable, for measurements. */
   static async createWithDefaults(): Promise<PostgresCluster> {
     const cluster = new PostgresCluster(await freePort(), postgresUser.folder());
     await initializeData(cluster.#data);
@@ -39,7 +39,7 @@ export class PostgresCluster {
     return cluster;
   }
 
-  /** A streaming standby of this server, made by a copy of it. */
+  /** A streaming standby of this server, created from a copy of it. */
   async createStandby(settings: Readonly<Record<string, string>> = {}): Promise<PostgresCluster> {
     const standby = new PostgresCluster(await freePort(), postgresUser.folder());
     const copy = ['-D', standby.#data, '-R', '--checkpoint=fast', '--no-sync'];
@@ -59,12 +59,12 @@ export class PostgresCluster {
     await this.#program.answers(() => this.query('SELECT'), startTimeoutMs);
   }
 
-  /** Of the process that the others of the server are children of. */
+  /** The process that is the parent of the server's other processes. */
   get pid(): number {
     return this.#program?.pid ?? -1;
   }
 
-  /** `immediate` is as a crash: nothing is written, and the next start recovers. `kill` is kill -9. */
+  /** `immediate` is like a crash: nothing is written, and the next start recovers. `kill` is kill -9. */
   async stop(how: 'fast' | 'immediate' | 'kill' = 'immediate'): Promise<void> {
     await this.#program?.end(({ fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const)[how]);
     this.#program = undefined;
@@ -80,12 +80,12 @@ export class PostgresCluster {
     await this.query('SELECT pg_promote()');
   }
 
-  /** Runs one statement on a connection of its own and gives its rows. */
+  /** Runs one statement on a new connection and returns its rows. */
   query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
     return queryOnce(this.url(), text, values);
   }
 
-  /** Runs one of the client programs, such as pg_dump, against it and gives what it prints. */
+  /** Runs one of the client programs, such as pg_dump, against it and returns its output. */
   client(program: string, ...args: readonly string[]): Promise<string> {
     const at = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', postgresUser.name];
     return postgresUser.run(postgresProgram(program), ...at, ...args);

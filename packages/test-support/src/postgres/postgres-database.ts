@@ -3,8 +3,8 @@ import { testDatabase } from './postgres-data.ts';
 import { queryOnce } from './query-once.ts';
 
 /**
- * A database of a test file's own, on the server that all files of a run share. For tests that neither stop the server
- * nor change what belongs to all of its databases (roles, settings, connections of others).
+ * A separate database for a test file, on the server that all files of a run share. For tests that neither stop the
+ * server nor change what belongs to all of its databases (roles, settings, connections of others).
  */
 export class PostgresDatabase {
   readonly port: number;
@@ -31,14 +31,14 @@ export class PostgresDatabase {
     return url.href;
   }
 
-  /** Runs one statement on a connection of its own and gives its rows. */
+  /** Runs one statement on a new connection and returns its rows. */
   query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
     return queryOnce(this.url(), text, values);
   }
 
   /**
-   * Connections that a pool has just ended get a moment to close: one that the server ends meanwhile would throw an
-   * error in this process that nobody listens for.
+   * Connections that a pool has just closed get a moment to end: if the server ended one meanwhile, it would throw an
+   * unhandled error in this process.
    */
   async dispose(): Promise<void> {
     await queryOnce(this.#server.href, waitForSessions(this.#name));

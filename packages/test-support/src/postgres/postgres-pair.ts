@@ -5,7 +5,7 @@ const waitMs = 60_000;
 const retryMs = 20;
 const walSenders = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'walsender'`;
 
-/** A PostgreSQL primary and a standby that follows it, which nothing waits for yet. */
+/** A PostgreSQL primary and an asynchronous standby that follows it. */
 export class PostgresPair {
   readonly primary: PostgresCluster;
   readonly standby: PostgresCluster;
@@ -25,13 +25,13 @@ export class PostgresPair {
     }
   }
 
-  /** Names both, the standby first, so that it has to be passed over while it is one. */
+  /** Names both, the standby first, so that it has to be skipped while it is a standby. */
   get url(): string {
     const hosts = [this.standby, this.primary].map(({ port }) => `127.0.0.1:${port}`).join(',');
     return `postgres://postgres@${hosts}/postgres?target_session_attrs=read-write`;
   }
 
-  /** From now on the primary acknowledges nothing that the standby does not have. */
+  /** From now on the primary acknowledges only commits that the standby has. */
   async makeSynchronous(): Promise<void> {
     await this.primary.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
     await this.primary.query('SELECT pg_reload_conf()');
@@ -41,13 +41,13 @@ export class PostgresPair {
     });
   }
 
-  /** Resolves when the standby has what the primary had at the call. */
+  /** Resolves when the standby has everything that the primary had at the call. */
   async caughtUp(): Promise<void> {
     const end = await lastIndex(this.primary);
     await until('the standby has caught up', async () => (await lastIndex(this.standby)) >= end);
   }
 
-  /** Cuts the standby off for good: it gets nothing of what the primary acknowledges from now on. */
+  /** Cuts the standby off permanently: it receives no later commit of the primary. */
   async separate(): Promise<void> {
     await this.primary.query('ALTER SYSTEM SET max_wal_senders = 0');
     await this.standby.query(`ALTER SYSTEM SET primary_conninfo = ''`);
@@ -63,17 +63,17 @@ export class PostgresPair {
   }
 }
 
-/** Of the entries in the log, where it ends. */
+/** The end of the log, by its entries. */
 export async function lastIndex(database: PostgresCluster): Promise<number> {
   const [row] = await database.query('SELECT max(index) AS index FROM tenure.entries');
   return Number(row?.['index']);
 }
 
-/** PostgreSQL tells nobody of these changes, so it is asked. */
+/** PostgreSQL does not report these changes, so the test polls. */
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const endMs = performance.now() + waitMs;
   while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > endMs) throw new Error(`timed out waiting until ${what}`);
     await delay(retryMs);
   }
 }

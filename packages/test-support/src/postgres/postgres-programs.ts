@@ -6,7 +6,7 @@ import { SystemUser } from '../system-user.ts';
 
 export const postgresUser = new SystemUser('postgres');
 
-/** Where Debian puts the programs of the newest version; undefined when PostgreSQL is not installed. */
+/** The folder of Debian's newest PostgreSQL programs; undefined when PostgreSQL is not installed. */
 function programFolder(): string | undefined {
   const versions = '/usr/lib/postgresql';
   if (!existsSync(versions)) return undefined;

@@ -1,10 +1,10 @@
-/** Runs one statement on a connection of its own and gives its rows. */
+/** Runs one statement on a new connection and returns its rows. */
 export async function queryOnce(
   url: string,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
-  // Only here: the driver is of no use to most who import this package.
+  // Imported here because most users of this package do not need the driver.
   const { Client } = await import('pg');
   const client = new Client({ connectionString: url });
   client.on('error', () => undefined);

@@ -9,6 +9,8 @@ import type {
 import type { Clock } from '../../time/clock.ts';
 import type { Signal } from '../../time/signal.ts';
 import { systemClock } from '../../time/system-clock.ts';
+import { openGrpcChannel } from '../connection/etcd-channel.ts';
+import type { OpenChannel } from '../connection/etcd-channel.ts';
 import { EtcdConnection } from '../connection/etcd-connection.ts';
 import type { EtcdOptions } from '../connection/etcd-options.ts';
 import type { KeyRange } from './key-range.ts';
@@ -30,9 +32,9 @@ export class EtcdClient implements AsyncDisposable {
   readonly maintenance: MaintenanceClient;
   readonly #connection: EtcdConnection;
 
-  /** Throws UsageError for an endpoint that is none. */
-  constructor(options: EtcdOptions, clock: Clock = systemClock) {
-    this.#connection = new EtcdConnection(options, clock);
+  /** Throws UsageError for an invalid endpoint. */
+  constructor(options: EtcdOptions, clock: Clock = systemClock, open: OpenChannel = openGrpcChannel) {
+    this.#connection = new EtcdConnection(options, clock, open);
     this.kv = new KvClient(this.#connection);
     this.lease = new LeaseClient(this.#connection);
     this.maintenance = new MaintenanceClient(this.#connection);
@@ -47,8 +49,8 @@ export class EtcdClient implements AsyncDisposable {
   }
 
   /**
-   * Any unary call of etcd's API, as `@tenure/protocol` describes it: the whole message of the answer, for whoever
-   * needs what the typed calls leave out. Sent once, as a write is. Rejects with EtcdError.
+   * Any unary call of etcd's API, as `@tenure/protocol` describes it: it resolves with the whole message of the answer,
+   * for fields that the typed calls leave out. Sent once, like a write. Rejects with EtcdError.
    */
   call<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
@@ -58,14 +60,14 @@ export class EtcdClient implements AsyncDisposable {
     return this.#connection.write(method, request, options.signal);
   }
 
-  /** The same for a stream, on one server and without a limit in time: it is not made anew when it breaks. */
+  /** The same for a stream, on one server and without a time limit. It is not reopened when it breaks. */
   stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O> | DescMethodBiDiStreaming<I, O>,
   ): Promise<MessageStream<I, O>> {
     return openStream(this.#connection, method);
   }
 
-  /** Ends every call that is out. Idempotent. */
+  /** Ends every call in progress. Idempotent. */
   close(): void {
     this.lease.close();
     this.#connection.close();

@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
 import { EtcdError } from '../connection/etcd-error.ts';
@@ -11,7 +10,7 @@ import { KeepAliveStream } from './keep-alive-stream.ts';
 
 const answerSchema = etcdserverpb.LeaseKeepAliveResponseSchema;
 
-/** As a call of the gRPC client: what has arrived before it was cancelled may still be read after that. */
+/** Like a call of the gRPC client: messages that arrived before the cancellation can still be read after it. */
 class Call extends Duplex {
   sent = 0;
 
@@ -49,19 +48,19 @@ function connected(clock = new FakeClock()): { renewals: KeepAliveStream; calls:
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the stream of renewals', () => {
-  test('is closed half a minute after the last renewal, and not while one waits for its answer', async () => {
+  test('is closed half a minute after the last renewal, but not while a renewal is pending', async () => {
     const clock = new FakeClock();
     const { renewals, calls } = connected(clock);
     const renewal = renewals.renew(1n);
     await clock.advance(29_000);
     await clock.advance(29_000);
-    assert.equal(calls[0]?.writableEnded, false);
+    expect(calls[0]?.writableEnded).toBe(false);
     calls[0]?.answer(1n, 60);
-    assert.equal(await renewal, 60_000);
+    expect(await renewal).toBe(60_000);
     await clock.advance(29_000);
-    assert.equal(calls[0]?.writableEnded, true);
+    expect(calls[0]?.writableEnded).toBe(true);
     renewals.close();
-    assert.equal(clock.timerCount, 0);
+    expect(clock.timerCount).toBe(0);
   });
 
   test('gives each renewal its own answer, in the order of sending', async () => {
@@ -74,28 +73,29 @@ describe('the stream of renewals', () => {
       [1n, 11],
     ] as const)
       calls[0]!.answer(id, seconds);
-    assert.deepEqual(await asked, [10_000, 20_000, 11_000]);
-    assert.equal(calls.length, 1);
+    expect(await asked).toEqual([10_000, 20_000, 11_000]);
+    expect(calls.length).toBe(1);
     renewals.close();
   });
 
-  test('takes no answer of a stream that was given up for that of the next one', async () => {
+  test('does not take an answer of an abandoned stream for one of the next stream', async () => {
     const { renewals, calls } = connected();
     const late = new AbortController();
-    const first = assert.rejects(renewals.renew(1n, late.signal), /^Error: too late$/);
-    const beside = assert.rejects(renewals.renew(2n), EtcdError);
+    const first = renewals.renew(1n, late.signal).catch((error: unknown) => error);
+    const beside = renewals.renew(2n).catch((error: unknown) => error);
     await turn();
     late.abort(new Error('too late'));
-    await Promise.all([first, beside]);
+    expect(await first).toMatchObject({ message: 'too late' });
+    expect(await beside).toBeInstanceOf(EtcdError);
     let answered: number | undefined;
     const second = renewals.renew(1n).then((ttlMs) => (answered = ttlMs));
     await turn();
     calls[0]!.answer(1n, 10);
     await turn();
-    // The lease lives from its first renewal on for all that is known, and not from the second.
-    assert.equal(answered, undefined);
+    // The answer belongs to the first renewal, so it must not extend the lease from the second one on.
+    expect(answered).toBe(undefined);
     calls[1]!.answer(1n, 30);
-    assert.equal(await second, 30_000);
+    expect(await second).toBe(30_000);
     renewals.close();
   });
 });

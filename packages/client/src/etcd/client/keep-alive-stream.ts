@@ -14,17 +14,17 @@ interface Waiting {
 
 const { leaseKeepAlive } = etcdserverpb.Lease.method;
 const path = '/etcdserverpb.Lease/LeaseKeepAlive';
-/** A stream that nobody renewed on for so long is closed, so that the server has not to keep it. */
+/** A stream without renewals for this time is closed, so that the server need not keep it open. */
 const idleMs = 30_000;
 const never = new AbortController().signal;
 
 /**
- * One stream for the renewals of all leases. A renewal is one message and its answer; on a stream that breaks all that
- * wait fail, and the next renewal opens another stream, on another server.
+ * One stream for the renewals of all leases. A renewal is one message and its answer. When the stream breaks, all
+ * pending renewals fail, and the next renewal opens another stream, on another server.
  */
 export class KeepAliveStream {
   readonly #connection: EtcdConnection;
-  /** By lease, in the order in which they were sent: that is the order of the answers for one lease. */
+  /** The pending renewals by lease, in the order of sending, which is the order of the answers for one lease. */
   readonly #waiting = new Map<bigint, Waiting[]>();
   #opening: Promise<EtcdStream> | undefined;
   #idle: Timer | undefined;
@@ -33,7 +33,7 @@ export class KeepAliveStream {
     this.#connection = connection;
   }
 
-  /** What the lease lives from now on, in milliseconds; 0 if it is gone. Rejects with EtcdError. */
+  /** Resolves with the remaining time of the lease in milliseconds; 0 if it is gone. Rejects with EtcdError. */
   async renew(id: bigint, signal: Signal = never): Promise<number> {
     signal.throwIfAborted();
     return await this.#connection.processRef.during(() => this.#renew(id, signal));
@@ -43,13 +43,13 @@ export class KeepAliveStream {
     const opening = (this.#opening ??= this.#open());
     const { call } = await opening;
     signal.throwIfAborted();
-    // It may have broken while this renewal waited for it.
+    // The stream may have broken while this renewal waited for it.
     if (this.#opening !== opening) throw new EtcdError('unreachable', 'no connection', 'the stream has ended');
     this.#stayOpen();
     return new Promise<number>((resolve, reject) => {
       const settled = onAbort(signal, () => {
         reject(signal.reason);
-        // Without its answer in time the stream itself is in doubt: a half-open connection looks just like this.
+        // A missing answer may mean a half-open connection, so the stream is not used any more.
         this.#fail(opening, new EtcdError('ambiguous', 'etcd', 'a renewal was not answered in time'));
       });
       const waiting: Waiting = {
@@ -75,11 +75,11 @@ export class KeepAliveStream {
   }
 
   #open(): Promise<EtcdStream> {
-    // Between two renewals it is nothing to stay alive for.
+    // Between two renewals the stream does not keep the process alive.
     const opening = this.#connection.stream(path, { unref: true });
     opening.then(
       ({ call, endpoint }) => {
-        // What still arrives of a stream that was given up answers nothing that waits now.
+        // Late answers of an abandoned stream belong to no pending renewal.
         call.on('data', (bytes: Buffer) => this.#opening === opening && this.#answered(bytes));
         call.on('error', (error) => this.#fail(opening, etcdErrorOf(endpoint, error)));
         call.on('end', () => this.#fail(opening, new EtcdError('ambiguous', endpoint, 'the server ended the stream')));
@@ -124,7 +124,7 @@ export class KeepAliveStream {
   }
 }
 
-/** In milliseconds where the server has them, else in etcd's seconds. */
+/** In milliseconds where the server sends them, otherwise from etcd's seconds. */
 export function ttlMsOf(answer: { readonly TTL: bigint; readonly TTLMs: bigint }): number {
   return answer.TTLMs === 0n ? Number(answer.TTL) * 1000 : Number(answer.TTLMs);
 }

@@ -20,7 +20,7 @@ export function rangeOf(range: KeyRange): { readonly key: Uint8Array; readonly r
   return { key: firstKey(bytesOf(range.key)), rangeEnd: bytesOf(range.end) };
 }
 
-/** An empty key can't be asked for; the range of all keys begins with a zero byte. */
+/** An empty key is invalid in a request, so the range of all keys begins with a zero byte. */
 function firstKey(key: Uint8Array): Uint8Array {
   return key.length === 0 ? lastKey : key;
 }

@@ -1,6 +1,6 @@
 import type { mvccpb } from '@tenure/protocol';
 
-/** What keys and values may be given as. Text becomes UTF-8. */
+/** The input type of keys and values. Text is encoded as UTF-8. */
 export type Bytes = string | Uint8Array;
 
 /** One key as it was at one revision. */
@@ -9,7 +9,7 @@ export class KeyValue {
   readonly valueBytes: Uint8Array;
   readonly createRevision: bigint;
   readonly modRevision: bigint;
-  /** How often it was put since it was created. */
+  /** The number of puts since it was created. */
   readonly version: bigint;
   /** The lease that it is attached to; 0 for none. */
   readonly lease: bigint;
@@ -23,7 +23,7 @@ export class KeyValue {
     this.lease = message.lease;
   }
 
-  /** As text, of UTF-8. */
+  /** The value as text, decoded from UTF-8. */
   get key(): string {
     return decoder.decode(this.keyBytes);
   }
@@ -36,7 +36,7 @@ export class KeyValue {
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** The same bytes, which Node's Buffer would print and compare in ways of its own. */
+/** The same bytes as a plain Uint8Array, since Node's Buffer prints and compares differently. */
 function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

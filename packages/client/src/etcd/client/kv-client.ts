@@ -11,8 +11,8 @@ import { TxnBuilder } from './txn-builder.ts';
 import { putRequest, rangeRequest } from './kv-requests.ts';
 
 /**
- * Keys and values. Reads are linearizable unless they ask otherwise, and are repeated on another server when one
- * fails. Writes are sent once: one that fails with the code `ambiguous` may have been done. All reject with EtcdError.
+ * Keys and values. Reads are linearizable by default, and are repeated on another server when one fails. Writes are
+ * sent once: one that fails with the code `ambiguous` may have been done. All reject with EtcdError.
  */
 export class KvClient {
   readonly #connection: EtcdConnection;
@@ -49,7 +49,7 @@ export class KvClient {
     return new TxnBuilder(this.#connection, { conditions: [], success: [], failure: [] });
   }
 
-  /** Forgets what was before a revision. */
+  /** Removes the history before a revision. */
   async compact(revision: bigint, options: { readonly physical?: boolean } = {}): Promise<void> {
     const request = { revision, physical: options.physical === true };
     await this.#connection.write(etcdserverpb.KV.method.compact, request);

@@ -6,7 +6,7 @@ export interface GetOptions {
   readonly revision?: bigint;
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
-  /** Answered from what one server knows, perhaps from the past; also while no server leads. */
+  /** Read from one server alone, which may return an older state. Works without a leader. */
   readonly serializable?: boolean;
   readonly sortBy?: 'key' | 'version' | 'createRevision' | 'modRevision' | 'value';
   readonly order?: 'ascending' | 'descending';

@@ -3,7 +3,7 @@ import { KeyValue } from './key-value.ts';
 
 export interface GetResult {
   readonly kvs: readonly KeyValue[];
-  /** How many keys there are in the range, whatever the limit. */
+  /** The number of keys in the range, whatever the limit. */
   readonly count: bigint;
   readonly more: boolean;
   /** The revision of the store that was read. */

@@ -5,22 +5,22 @@ import { KeepAliveStream, ttlMsOf } from './keep-alive-stream.ts';
 import type { Signal } from '../../time/signal.ts';
 
 export interface GrantOptions {
-  /** etcd counts in whole seconds, so there it is rounded up; a Tenure server counts milliseconds. */
+  /** etcd counts whole seconds, so it is rounded up there; a Tenure server counts milliseconds. */
   readonly ttlMs: number;
-  /** Chosen by the server if it is not given. One that is in use is refused. */
+  /** Chosen by the server by default. An id in use is refused. */
   readonly id?: bigint;
   readonly signal?: Signal;
 }
 
 export interface GrantedLease {
   readonly id: bigint;
-  /** What the server granted: never less than was asked for. */
+  /** The granted TTL, never less than the requested one. */
   readonly ttlMs: number;
 }
 
 export interface LeaseLife {
   readonly id: bigint;
-  /** etcd counts in whole seconds, and cuts the rest off: there it is 0 in the last second of a lease that lives. */
+  /** etcd rounds down to whole seconds: there it is 0 in the last second of a live lease. */
   readonly remainingMs: number;
   readonly grantedMs: number;
   readonly keys: readonly Uint8Array[];
@@ -38,7 +38,10 @@ export class LeaseClient {
     this.#renewals = new KeepAliveStream(connection);
   }
 
-  /** Sent once. With the code `ambiguous` it may have been granted; with an id of its own it can then be revoked. */
+  /**
+   * Sent once. With the code `ambiguous` it may have been granted; a lease with an id chosen by the caller can then be
+   * revoked.
+   */
   async grant({ ttlMs, id = 0n, signal }: GrantOptions): Promise<GrantedLease> {
     const request = { TTL: BigInt(Math.ceil(ttlMs / 1000)), TTLMs: BigInt(Math.ceil(ttlMs)), ID: id };
     const answer = await this.#connection.write(methods.leaseGrant, request, signal);
@@ -47,14 +50,14 @@ export class LeaseClient {
   }
 
   /**
-   * Renews once, on the one stream that all leases of this client share. What the lease lives from now on, in
-   * milliseconds; 0 when it is gone.
+   * Renews once, on the one stream that all leases of this client share. Resolves with the remaining time in
+   * milliseconds; 0 when the lease is gone.
    */
   keepAlive(id: bigint, signal?: Signal): Promise<number> {
     return this.#renewals.renew(id, signal);
   }
 
-  /** Ends it with all its keys: whether it was there. May be done again without harm, so it is tried until it is. */
+  /** Ends the lease and deletes its keys. Resolves with whether it existed. It is idempotent, so it is retried. */
   async revoke(id: bigint, signal?: Signal): Promise<boolean> {
     try {
       await this.#connection.read(methods.leaseRevoke, { ID: id }, { signal });

@@ -5,14 +5,14 @@ export interface ServerStatus {
   readonly endpoint: string;
   readonly version: string;
   readonly memberId: bigint;
-  /** The member that leads; 0 if none does. */
+  /** The id of the leader; 0 if there is none. */
   readonly leader: bigint;
   readonly dbSizeBytes: number;
   readonly raftTerm: bigint;
   readonly raftIndex: bigint;
   readonly raftAppliedIndex: bigint;
   readonly revision: bigint;
-  /** What is wrong, in words. */
+  /** The problems of the server, as text. */
   readonly errors: readonly string[];
   /** Tenure's own version, if it is a Tenure server. */
   readonly tenureVersion: string | undefined;
@@ -24,7 +24,7 @@ export interface ServerMember {
   readonly clientUrls: readonly string[];
 }
 
-/** What an operator asks of a cluster. All reject with EtcdError. */
+/** Calls for operators of a cluster. All reject with EtcdError. */
 export class MaintenanceClient {
   readonly #connection: EtcdConnection;
 
@@ -32,7 +32,7 @@ export class MaintenanceClient {
     this.#connection = connection;
   }
 
-  /** Of each endpoint, in their order: its status, or the error why there is none. */
+  /** For each endpoint, in their order: its status, or the error of the request. */
   statuses(): Promise<PromiseSettledResult<ServerStatus>[]> {
     return Promise.allSettled(this.#connection.addresses.map((endpoint, at) => this.#status(endpoint, at)));
   }

@@ -12,11 +12,11 @@ import { etcdErrorOf } from '../connection/etcd-error-of.ts';
 /** One stream of typed messages. */
 export interface MessageStream<I extends DescMessage, O extends DescMessage> {
   send(message: MessageInitShape<I>): void;
-  /** Says that nothing will be sent any more. */
+  /** Ends the sending side of the stream. */
   end(): void;
   /**
-   * The answers in their order; ends when the server ends the stream well, and throws EtcdError when it does not.
-   * Leaving the loop cancels the stream.
+   * The answers in their order; they end when the server ends the stream without an error; otherwise EtcdError is
+   * thrown. Leaving the loop cancels the stream.
    */
   readonly messages: AsyncGenerator<MessageShape<O>, void, undefined>;
 }
@@ -27,7 +27,7 @@ export async function openStream<I extends DescMessage, O extends DescMessage>(
   method: DescMethodServerStreaming<I, O> | DescMethodBiDiStreaming<I, O>,
 ): Promise<MessageStream<I, O>> {
   const stream = await connection.stream(`/${method.parent.typeName}/${method.name}`);
-  // Whoever reads gets the error; a stream that nobody reads must not end the process by it.
+  // The reader gets the error. Without a reader it must not become an unhandled rejection.
   stream.call.on('error', () => undefined);
   return {
     send: (message) => stream.call.write(Buffer.from(toBinary(method.input, create(method.input, message)))),

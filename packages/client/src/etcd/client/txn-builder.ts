@@ -7,17 +7,17 @@ import type { Compare } from './compare.ts';
 import type { Operation } from './operation.ts';
 import type { Signal } from '../../time/signal.ts';
 
-/** What one operation of a transaction did; `kind` tells which it was. */
+/** The result of one operation of a transaction; `kind` is the kind of the operation. */
 export type OperationResult =
   | ({ readonly kind: 'get' } & GetResult)
   | ({ readonly kind: 'put' } & PutResult)
   | ({ readonly kind: 'delete' } & DeleteResult);
 
 export interface TxnResult {
-  /** Whether all conditions were true, so that the operations of `do` were done, else those of `else`. */
+  /** True if all conditions were true and the operations of `do` were executed; otherwise those of `else` were. */
   readonly succeeded: boolean;
   readonly revision: bigint;
-  /** One for each operation that was done, in their order. */
+  /** One for each executed operation, in their order. */
   readonly results: readonly OperationResult[];
 }
 
@@ -27,7 +27,7 @@ interface TxnParts {
   readonly failure: readonly Operation[];
 }
 
-/** A transaction that is put together; each step gives a new one. */
+/** An immutable builder of a transaction; each step returns a new one. */
 export class TxnBuilder {
   readonly #connection: EtcdConnection;
   readonly #parts: TxnParts;
@@ -42,17 +42,17 @@ export class TxnBuilder {
     return new TxnBuilder(this.#connection, { ...this.#parts, conditions: [...this.#parts.conditions, ...conditions] });
   }
 
-  /** What is done when they are. It is not called `then`, or an await would take the builder for a promise. */
+  /** The operations if they are. It is not called `then`, because an await would take the builder for a promise. */
   do(...operations: readonly Operation[]): TxnBuilder {
     return new TxnBuilder(this.#connection, { ...this.#parts, success: [...this.#parts.success, ...operations] });
   }
 
-  /** What is done when they are not. */
+  /** The operations if they are not. */
   else(...operations: readonly Operation[]): TxnBuilder {
     return new TxnBuilder(this.#connection, { ...this.#parts, failure: [...this.#parts.failure, ...operations] });
   }
 
-  /** Sent once. Rejects with EtcdError; with the code `ambiguous` it may have been done. */
+  /** Sent once. Rejects with EtcdError; with the code `ambiguous` it may have been executed. */
   async commit(options: { readonly signal?: Signal } = {}): Promise<TxnResult> {
     const { conditions, success, failure } = this.#parts;
     const request = { compare: [...conditions], success: [...success], failure: [...failure] };
@@ -75,6 +75,6 @@ function resultOf({ response }: etcdserverpb.ResponseOp, revision: bigint): Oper
     case 'responseRange':
       return { kind: 'get', ...getResult(response.value, revision) };
     default:
-      throw new Error(`a transaction was answered with ${String(response.case)}, which nobody asked for`);
+      throw new Error(`a transaction was answered with ${String(response.case)}, which was not requested`);
   }
 }

@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
 import { watchRange } from './watcher.ts';
@@ -12,7 +11,7 @@ const created = toBinary(
   create(etcdserverpb.WatchResponseSchema, { created: true, header: { revision: 7n } }),
 );
 
-/** As a call of the gRPC client: one that is cancelled ends with an error. */
+/** Like a call of the gRPC client, it ends with an error when it is cancelled. */
 class Call extends Duplex {
   constructor() {
     super({ objectMode: true, read: () => undefined, write: (_chunk, _encoding, done) => done() });
@@ -41,23 +40,23 @@ function connected(): { connection: EtcdConnection; calls: Call[]; abandoned: ()
 }
 
 describe('a watch over a connection', () => {
-  test('says of a server that it failed when it did, and not when the watch was ended here', async () => {
+  test('reports a server as failed when it failed, and not when the watch was ended by the client', async () => {
     const { connection, calls, abandoned } = connected();
     const stop = new AbortController();
     let batches = 0;
     for await (const { revision } of watchRange(connection, 'key', { signal: stop.signal })) {
-      assert.equal(revision, 7n);
+      expect(revision).toBe(7n);
       batches++;
       if (batches === 1) calls[0]!.destroy(new Error('the server went'));
       else stop.abort();
     }
-    assert.deepEqual([batches, calls.length, abandoned()], [2, 2, 1]);
-    assert.ok(calls.every(({ destroyed }) => destroyed));
+    expect([batches, calls.length, abandoned()]).toEqual([2, 2, 1]);
+    expect(calls.every(({ destroyed }) => destroyed)).toBe(true);
   });
 
-  test('nor when the loop over it was left', async () => {
+  test('nor when the loop over the watch was left', async () => {
     const { connection, calls, abandoned } = connected();
     for await (const _ of watchRange(connection, 'key', {})) break;
-    assert.deepEqual([calls.length, calls[0]!.destroyed, abandoned()], [1, true, 0]);
+    expect([calls.length, calls[0]!.destroyed, abandoned()]).toEqual([1, true, 0]);
   });
 });

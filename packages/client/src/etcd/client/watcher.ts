@@ -13,7 +13,7 @@ export interface WatchOptions {
   /** From this revision on; from now on if it is not given. */
   readonly fromRevision?: bigint;
   readonly prevKv?: boolean;
-  /** Leave one kind of events out. */
+  /** Omits one kind of events. */
   readonly only?: 'puts' | 'deletes';
   /** Ends the watch without an error. */
   readonly signal?: Signal;
@@ -23,16 +23,16 @@ export interface WatchOptions {
 
 export interface WatchEvent {
   readonly kind: 'put' | 'delete';
-  /** Of a delete it has the key and, as modRevision, the revision of the delete. */
+  /** For a delete it has the key and, as modRevision, the revision of the delete. */
   readonly kv: KeyValue;
   readonly prevKv: KeyValue | undefined;
 }
 
-/** Events of whole revisions, in order: a revision is never cut in two. */
+/** Events of whole revisions, in order: a revision is never split. */
 export interface WatchBatch {
-  /** Everything up to this revision has been told. */
+  /** All changes up to this revision have been reported. */
   readonly revision: bigint;
-  /** Empty in the first batch of all, and when a broken watch stands again. */
+  /** Empty in the first batch, and when a broken watch has been re-established. */
   readonly events: readonly WatchEvent[];
 }
 
@@ -42,12 +42,12 @@ const shortestPauseMs = 50;
 const longestPauseMs = 2000;
 
 /**
- * The changes of a range, each once and in order. A watch that breaks is made anew, on another server, from the
- * revision behind the last one that was told, for as long as it takes. The first batch is empty and comes when the
- * watch stands: what is read after that can't miss a change.
+ * The changes of a range, each once and in order. A broken watch is re-established on another server, from the revision
+ * after the last one reported, with retries until it succeeds. The first batch is empty and arrives when the watch is
+ * established: a read after that can't miss a change.
  *
- * Throws EtcdError: `compacted` when the history is gone that it needs, with the oldest revision that is left;
- * `denied` or `invalid` when the server will not have it.
+ * Throws EtcdError: `compacted` when the required history is gone, with the oldest remaining revision; `denied` or
+ * `invalid` when the server refuses the watch.
  */
 export async function* watchRange(
   connection: EtcdConnection,
@@ -90,7 +90,7 @@ async function* watchUntilAborted(
   }
 }
 
-/** One stream until it ends, with an EtcdError unless it was asked to. */
+/** Runs one stream until it ends. It ends with an EtcdError unless the client ended it. */
 async function* oneStream(
   { call, endpoint, abandon }: EtcdStream,
   range: KeyRange,
@@ -112,7 +112,7 @@ async function* oneStream(
     }
     throw new EtcdError('unreachable', endpoint, 'the server ended the watch');
   } catch (error) {
-    // One that was ended here says nothing of the server, nor of the token.
+    // A stream that the client ended says nothing about the server or the token.
     if (!isAborted(signal)) abandon();
     throw etcdErrorOf(endpoint, error);
   } finally {
@@ -130,7 +130,10 @@ function createRequest(range: KeyRange, options: WatchOptions): Buffer {
   return Buffer.from(toBinary(WatchRequestSchema, request));
 }
 
-/** A watch from now on begins behind the revision at its creation, also when it is made anew before its first event. */
+/**
+ * A watch without a start revision begins after the revision at its creation, also when it breaks before its first
+ * event.
+ */
 function revisionBefore(fromRevision: bigint, created: etcdserverpb.WatchResponse): bigint {
   return fromRevision === 0n ? (created.header?.revision ?? 0n) : fromRevision - 1n;
 }
@@ -141,7 +144,7 @@ function cancelled(endpoint: string, answer: etcdserverpb.WatchResponse): EtcdEr
     const words = `the history before revision ${compactRevision} is gone`;
     return new EtcdError('compacted', endpoint, words, { compactRevision });
   }
-  // A token that has run out is called a permission that was denied, and mends itself with a new one.
+  // An expired token is reported as a denied permission, and a retry gets a new token.
   const code = /permission denied/.test(cancelReason) ? 'refused' : 'unreachable';
   return new EtcdError(code, endpoint, cancelReason === '' ? 'the server ended the watch' : cancelReason);
 }

@@ -1,10 +1,11 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import { GrpcCallError, GrpcCode, type GrpcMetadata, type GrpcStream } from '@tenure/grpc-client';
+import { GrpcCallError, GrpcCode, type GrpcMetadata } from '@tenure/grpc-client';
 import { etcdserverpb } from '@tenure/protocol';
 import { UsageError } from '../../errors/usage-error.ts';
 import { EtcdError } from './etcd-error.ts';
-import { EtcdChannel } from './etcd-channel.ts';
+import { EtcdChannel, openGrpcChannel } from './etcd-channel.ts';
+import type { OpenChannel, RpcStream } from './etcd-channel.ts';
 import { etcdErrorOf, isStaleToken } from './etcd-error-of.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -15,17 +16,17 @@ import { systemClock } from '../../time/system-clock.ts';
 
 /** A stream on one of the servers. */
 export interface EtcdStream {
-  readonly call: GrpcStream;
+  readonly call: RpcStream;
   readonly endpoint: string;
-  /** Says that it ended without being asked to: what follows goes to another server, with a new token. */
+  /** Reports an end that the client did not cause: later calls go to another server, with a new token. */
   readonly abandon: () => void;
 }
 
 export interface ReadOptions {
   readonly signal?: Signal | undefined;
-  /** In all; that of the client if it is not given. */
+  /** The limit of the whole call; by default that of the client. */
   readonly timeoutMs?: number;
-  /** Of one attempt, before another server is asked. */
+  /** The limit of one attempt, before another server is tried. */
   readonly attemptTimeoutMs?: number;
 }
 
@@ -43,16 +44,16 @@ const maxPort = 65_535;
 const never = new AbortController().signal;
 
 /**
- * The way to a cluster. It stays with one server until a call fails there, and then moves to the next. A write is sent
- * once: what may have been done is never sent again.
+ * A connection to a cluster. It uses one server until a call fails there, and then moves to the next. A write is sent
+ * once: a write that may have been executed is never sent again.
  */
 export class EtcdConnection {
   /**
    * Each call keeps the process alive until it has ended, also while it waits for a server.
    * @internal
    */
-  readonly processRef = new ProcessRef({ unref: false });
-  /** By which it waits, and whatever is built on it. */
+  readonly processRef: ProcessRef;
+  /** The clock of this connection and of everything built on it. */
   readonly clock: Clock;
   readonly #options: EtcdOptions;
   readonly #channels: readonly EtcdChannel[];
@@ -61,8 +62,10 @@ export class EtcdConnection {
   #current = 0;
   #token: Promise<string | undefined> | undefined;
 
-  constructor(options: EtcdOptions, clock: Clock = systemClock) {
+  constructor(options: EtcdOptions, clock: Clock = systemClock, open: OpenChannel = openGrpcChannel) {
     this.clock = clock;
+    // Without the clock of the process, none of its timers may be used either.
+    this.processRef = new ProcessRef({ unref: clock !== systemClock });
     const given = typeof options.endpoints === 'string' ? options.endpoints.split(',') : options.endpoints;
     const parsed = given.map((text) => parseEndpoint(text.trim()));
     if (parsed.length === 0 || parsed.length > maxEndpoints) {
@@ -70,7 +73,8 @@ export class EtcdConnection {
     }
     this.#options = options;
     const tls = options.tls ?? (parsed.some(({ isSecure }) => isSecure) ? {} : undefined);
-    this.#channels = parsed.map(({ address }) => new EtcdChannel({ address, tls, processRef: this.processRef }));
+    const { processRef } = this;
+    this.#channels = parsed.map(({ address }) => new EtcdChannel({ address, tls, processRef, open }));
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   }
 
@@ -82,7 +86,7 @@ export class EtcdConnection {
     return this.#channels.map(({ address }) => address);
   }
 
-  /** Sends the request at most once, unless the server says that it did nothing with it. Rejects with EtcdError. */
+  /** Sends the request at most once, unless the server reports that it did not execute it. Rejects with EtcdError. */
   write<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -91,7 +95,7 @@ export class EtcdConnection {
     return this.processRef.during(() => this.#send(method, request, this.#nowMs() + this.#timeoutMs, signal));
   }
 
-  /** For what may be done any number of times: goes from server to server until the time is up. */
+  /** For idempotent requests: tries one server after another until the time is up. */
   read<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -107,7 +111,7 @@ export class EtcdConnection {
   ): Promise<MessageShape<O>> {
     const { signal = never, timeoutMs = this.#timeoutMs } = options;
     const untilMs = this.#nowMs() + timeoutMs;
-    // One server that does not answer must not take all the time.
+    // One server that does not answer must not use up the whole time.
     const attemptMs = options.attemptTimeoutMs ?? (this.#channels.length > 1 ? timeoutMs / 2 : timeoutMs);
     for (;;) {
       try {
@@ -121,7 +125,7 @@ export class EtcdConnection {
     }
   }
 
-  /** One call to each server by itself, for what every server answers differently. */
+  /** One call to each server, for requests whose answer differs between servers. */
   async readAt<I extends DescMessage, O extends DescMessage>(
     at: number,
     method: DescMethodUnary<I, O>,
@@ -145,8 +149,8 @@ export class EtcdConnection {
   }
 
   /**
-   * A stream to the server that answers now. Rejects with EtcdError when there is none. It keeps the process alive
-   * until it ends, unless `unref` is given.
+   * Opens a stream to a server that is reachable now. Rejects with EtcdError when there is none. It keeps the process
+   * alive until it ends, unless `unref` is given.
    */
   stream(path: string, options: StreamOptions = {}): Promise<EtcdStream> {
     return options.unref === true
@@ -170,12 +174,12 @@ export class EtcdConnection {
     }
   }
 
-  /** Waits, but no longer than until the client is closed or `signal` aborts. Keeps no process alive. */
+  /** Waits, at most until the client is closed or `signal` aborts. Does not keep the process alive. */
   pause(ms: number, signal: Signal = never): Promise<void> {
     return sleep(this.clock, ms, this.#closed.signal, signal);
   }
 
-  /** Ends every call that is out. */
+  /** Ends every call in progress. */
   close(): void {
     if (this.isClosed) return;
     this.#closed.abort();
@@ -204,7 +208,7 @@ export class EtcdConnection {
         if (isStale) this.#token = undefined;
         if (isUnanswered(error)) channel.reconnect();
         if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
-        // Both say that nothing was done.
+        // Both errors mean that nothing was executed.
         if (attempt === 1 && (isStale || failure.etcdCode === 'unreachable')) continue;
         throw failure;
       }
@@ -251,7 +255,7 @@ export class EtcdConnection {
     }
   }
 
-  /** The token of the user, or undefined if the server asks for none. Nothing of the call itself was sent yet. */
+  /** The token of the user, or undefined if the server requires none. The call itself has not been sent yet. */
   async #authenticate(channel: EtcdChannel, user: string, timeoutMs: number): Promise<string | undefined> {
     const method = etcdserverpb.Auth.method.authenticate;
     const request = create(method.input, { name: user, password: this.#options.password ?? '' });
@@ -278,12 +282,12 @@ export class EtcdConnection {
   }
 }
 
-/** A connection that is silent may be dead without a word. */
+/** A connection without answers may be dead without an error. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof GrpcCallError && error.code === GrpcCode.deadlineExceeded;
 }
 
-/** Whether it may be over after a while without anybody's doing. */
+/** Whether the failure may be temporary. */
 function isPassing(error: unknown): error is EtcdError {
   return error instanceof EtcdError && ['unreachable', 'ambiguous', 'refused'].includes(error.etcdCode);
 }

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { GrpcCallError, GrpcCode } from '@tenure/grpc-client';
 import { reasonTrailer } from '@tenure/protocol';
 import type { EtcdError } from './etcd-error.ts';
@@ -9,18 +8,18 @@ function codeOf(details: string, wasSent = true): string {
   return etcdErrorOf('here', new GrpcCallError(GrpcCode.unavailable, details, { wasSent })).etcdCode;
 }
 
-test('what a server says beside its text is told, and the text stays what it is', () => {
+test('details of a server are kept beside its error text, which stays unchanged', () => {
   const text = 'etcdserver: request timed out';
   const refused = (trailers: Record<string, string>): EtcdError =>
     etcdErrorOf('here', new GrpcCallError(GrpcCode.unavailable, text, { wasSent: true, trailers }));
-  assert.equal(refused({}).reason, undefined);
+  expect(refused({}).reason).toBe(undefined);
   const { details, reason, message } = refused({ [reasonTrailer]: 'there is no leader' });
-  assert.equal(details, 'etcdserver: request timed out');
-  assert.equal(reason, 'there is no leader');
-  assert.equal(message, 'here: etcdserver: request timed out: there is no leader');
+  expect(details).toBe('etcdserver: request timed out');
+  expect(reason).toBe('there is no leader');
+  expect(message).toBe('here: etcdserver: request timed out: there is no leader');
 });
 
-test('what may come after the write is ambiguous, and so is all that is not known', () => {
+test('errors that may come after the write are ambiguous, and so are unknown errors', () => {
   for (const details of [
     'etcdserver: mvcc: database space exceeded',
     'etcdserver: no leader',
@@ -29,10 +28,10 @@ test('what may come after the write is ambiguous, and so is all that is not know
     'Connection dropped',
     '',
   ]) {
-    assert.equal(codeOf(details), 'ambiguous', details);
+    expect(codeOf(details), details).toBe('ambiguous');
   }
-  assert.equal(codeOf('connect ECONNREFUSED 127.0.0.1:1', false), 'unreachable');
-  assert.equal(codeOf('connect ECONNREFUSED 127.0.0.1:1'), 'ambiguous');
-  assert.equal(codeOf('etcdserver: too many requests'), 'refused');
-  assert.equal(codeOf('etcdserver: permission denied'), 'denied');
+  expect(codeOf('connect ECONNREFUSED 127.0.0.1:1', false)).toBe('unreachable');
+  expect(codeOf('connect ECONNREFUSED 127.0.0.1:1')).toBe('ambiguous');
+  expect(codeOf('etcdserver: too many requests')).toBe('refused');
+  expect(codeOf('etcdserver: permission denied')).toBe('denied');
 });

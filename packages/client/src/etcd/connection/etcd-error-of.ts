@@ -9,10 +9,10 @@ const staleTokenTexts: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the server refuses before it proposes it, or as it applies it and before it has changed anything. What is not
- * listed is ambiguous, whatever its gRPC code. `request timed out` and `leader changed` come after the proposal. So may
- * `database space exceeded`: the quota is looked at again when the entry has been applied, and the error is then that
- * of a put that was done. `no leader` is also how a stream ends on which something was sent before.
+ * Errors that the server returns before it proposes the request, or while it applies it but before any change. An error
+ * that is not listed is ambiguous, whatever its gRPC code. `request timed out` and `leader changed` come after the
+ * proposal. So may `database space exceeded`: the quota is checked again when the entry has been applied, and the error
+ * is then that of an executed put. `no leader` also ends a stream on which requests were sent before.
  */
 const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
   ['etcdserver: invalid auth token', 'denied'],
@@ -36,7 +36,7 @@ const codes: ReadonlyMap<string, EtcdErrorCode> = new Map([
   ['etcdserver: mvcc: required revision has been compacted', 'compacted'],
 ]);
 
-/** Sorts what a call ended with. */
+/** Classifies the error of a call. */
 export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
   if (error instanceof EtcdError) return error;
   const details = detailsOf(error);
@@ -45,12 +45,12 @@ export function etcdErrorOf(endpoint: string, error: unknown): EtcdError {
   return new EtcdError(code, endpoint, details, { cause: error, reason: reasonOf(error) });
 }
 
-/** Whether another token may be accepted where this one was not. Nothing was done. */
+/** Whether the server refused only the token, so that a retry with a new one may succeed. Nothing was executed. */
 export function isStaleToken({ details }: EtcdError): boolean {
   return staleTokenTexts.has(details);
 }
 
-/** What is shown of what may be any server's words. */
+/** The maximum length of a server's text in a message. */
 const maxReasonChars = 200;
 
 function reasonOf(error: unknown): string | undefined {

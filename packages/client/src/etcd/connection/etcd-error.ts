@@ -1,11 +1,11 @@
 import { TenureError } from '../../errors/tenure-error.ts';
 
 /**
- * `unreachable`: there was no connection, so nothing was sent. `ambiguous`: it was sent, and may have been done or may
- * still be; also when etcd is at its quota, which may show only after the put. `refused`: etcd did nothing, and may do
- * it later. `denied`: nothing was done, and will not be for this
- * user. `compacted`: the revision that was asked for is gone. `invalid`: etcd does not take such a request; its words
- * are in `details`. `closed`: this client has been closed.
+ * `unreachable`: there was no connection, so nothing was sent. `ambiguous`: the request was sent, and may have been
+ * executed or may still be; also when etcd is at its quota, which may show only after the put. `refused`: etcd executed
+ * nothing, and a retry may succeed. `denied`: etcd executed nothing, and this user has no permission. `compacted`: the
+ * requested revision is gone. `invalid`: etcd does not accept such a request; its text is in `details`. `closed`: this
+ * client has been closed.
  */
 export type EtcdErrorCode =
   | 'unreachable'
@@ -21,12 +21,12 @@ export type EtcdErrorCode =
 export class EtcdError extends TenureError {
   static override readonly kind = 'EtcdError';
   readonly etcdCode: EtcdErrorCode;
-  /** The server's words alone: `etcdserver: requested lease not found`. */
+  /** The text of the server alone: `etcdserver: requested lease not found`. */
   readonly details: string;
-  /** What a server of Tenure knows more, of a request that it did not answer: `there is no leader`. */
+  /** Further details of a Tenure server about a request that it did not execute: `there is no leader`. */
   readonly reason: string | undefined;
   readonly endpoint: string;
-  /** Of a watch that was compacted: the oldest revision that is left. */
+  /** For a watch that was compacted: the oldest remaining revision. */
   readonly compactRevision: bigint | undefined;
 
   constructor(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { EntryKey, LeaseBackend } from '../../backend/lease-backend.ts';
-import { pause } from './conformance-lab.ts';
-import type { ConformanceCase, ConformanceLab } from './conformance-lab.ts';
+import { pause } from './conformance-fixture.ts';
+import type { ConformanceCase, ConformanceFixture } from './conformance-fixture.ts';
 import type { Hint } from './conformance-store.ts';
 
 /** Hints of what was done before have come when there was none for so long. */
@@ -25,33 +25,33 @@ function watchCounting(backend: LeaseBackend, name: string): CountingWatch {
 
 export const hintCases: Readonly<Record<Hint, readonly ConformanceCase[]>> = {
   came: [
-    hintCase('an entry that came', (lab, { name }) => lab.enter(lab.claim(name))),
+    hintCase('an entry that came', (fixture, { name }) => fixture.enter(fixture.claim(name))),
     {
       name: 'watches of one name and of many have their hints each',
-      async run(lab) {
-        const names = Array.from({ length: 20 }, () => lab.name());
-        const watches = names.map((name) => watchCounting(lab.backends[1], name));
-        const twins = names.map((name) => watchCounting(lab.backends[1], name));
+      async run(fixture) {
+        const names = Array.from({ length: 20 }, () => fixture.name());
+        const watches = names.map((name) => watchCounting(fixture.backends[1], name));
+        const twins = names.map((name) => watchCounting(fixture.backends[1], name));
         for (const twin of twins) twin.close();
-        for (const [at, watch] of watches.entries()) await untilItStands(lab, names[at] ?? '', watch);
+        for (const [at, watch] of watches.entries()) await untilItStands(fixture, names[at] ?? '', watch);
         for (const watch of watches) watch.close();
       },
     },
   ],
-  updated: [hintCase('data that changed', async (lab, key) => assert.ok(await lab.update(key, 'changed')))],
-  left: [hintCase('an entry that left', async (lab, key) => assert.ok(await lab.leave(key)))],
+  updated: [hintCase('data that changed', async (fixture, key) => assert.ok(await fixture.update(key, 'changed')))],
+  left: [hintCase('an entry that left', async (fixture, key) => assert.ok(await fixture.leave(key)))],
   expired: [
     {
       name: 'a watch hints of an entry that expired',
       isWaiting: true,
-      async run(lab) {
-        const name = lab.name();
-        const watch = watchCounting(lab.backends[1], name);
-        await untilItStands(lab, name, watch);
-        const endMs = performance.now() + lab.shortTtlMs;
-        await lab.enter(lab.claim(name, { ttlMs: lab.shortTtlMs }));
-        // Nobody looks: a hint from after its life is the one that is wanted.
-        await lab.until('a hint of its end', () => watch.lastMs >= endMs);
+      async run(fixture) {
+        const name = fixture.name();
+        const watch = watchCounting(fixture.backends[1], name);
+        await untilItStands(fixture, name, watch);
+        const endMs = performance.now() + fixture.shortTtlMs;
+        await fixture.enter(fixture.claim(name, { ttlMs: fixture.shortTtlMs }));
+        // Nothing reads the queue meanwhile. Only a hint after the expiry counts.
+        await fixture.until('a hint of its end', () => watch.lastMs >= endMs);
         watch.close();
       },
     },
@@ -62,12 +62,12 @@ export const hintCases: Readonly<Record<Hint, readonly ConformanceCase[]>> = {
 export const watchCases: readonly ConformanceCase[] = [
   {
     name: 'watching never throws, and a watch is closed more than once',
-    async run(lab) {
-      const name = lab.name();
-      const watches = lab.backends.map((backend) => watchCounting(backend, name));
-      await lab.leave(await lab.enter(lab.claim(name)));
+    async run(fixture) {
+      const name = fixture.name();
+      const watches = fixture.backends.map((backend) => watchCounting(backend, name));
+      await fixture.leave(await fixture.enter(fixture.claim(name)));
       for (const watch of [...watches, ...watches]) watch.close();
-      const late = await lab.open();
+      const late = await fixture.open();
       late.watch(name, () => undefined).close();
     },
   },
@@ -77,16 +77,16 @@ export const watchCases: readonly ConformanceCase[] = [
 export const brokenWatchCases: readonly ConformanceCase[] = [
   {
     name: 'a watch hints again after its connection broke (etcd3 #78, #31, #114, #197)',
-    async run(lab) {
-      const name = lab.name();
-      const watch = watchCounting(lab.backends[1], name);
-      await untilItStands(lab, name, watch);
+    async run(fixture) {
+      const name = fixture.name();
+      const watch = watchCounting(fixture.backends[1], name);
+      await untilItStands(fixture, name, watch);
       for (let round = 0; round < 2; round++) {
         await pause(quietMs);
         const before = watch.hints;
-        await lab.store.killConnections?.();
-        await lab.until('it hints once when it stands again', () => watch.hints > before);
-        await untilItStands(lab, name, watch);
+        await fixture.store.killConnections?.();
+        await fixture.until('it hints once when it stands again', () => watch.hints > before);
+        await untilItStands(fixture, name, watch);
       }
       watch.close();
     },
@@ -94,30 +94,33 @@ export const brokenWatchCases: readonly ConformanceCase[] = [
 ];
 
 /** `act` goes through another backend than the one that watches. */
-function hintCase(what: string, act: (lab: ConformanceLab, key: EntryKey) => Promise<unknown>): ConformanceCase {
+function hintCase(
+  what: string,
+  act: (fixture: ConformanceFixture, key: EntryKey) => Promise<unknown>,
+): ConformanceCase {
   return {
     name: `a watch hints of ${what} through another backend`,
     isWaiting: true,
-    async run(lab) {
-      const name = lab.name();
-      const watch = watchCounting(lab.backends[1], name);
-      await untilItStands(lab, name, watch);
-      const key = await lab.enter(lab.claim(name));
-      await lab.until('hints of what came before are in', () => performance.now() - watch.lastMs > quietMs);
+    async run(fixture) {
+      const name = fixture.name();
+      const watch = watchCounting(fixture.backends[1], name);
+      await untilItStands(fixture, name, watch);
+      const key = await fixture.enter(fixture.claim(name));
+      await fixture.until('hints of what came before are in', () => performance.now() - watch.lastMs > quietMs);
       const seen = watch.hints;
-      await act(lab, key);
-      await lab.until(`a hint of ${what}`, () => watch.hints > seen);
+      await act(fixture, key);
+      await fixture.until(`a hint of ${what}`, () => watch.hints > seen);
       watch.close();
     },
   };
 }
 
-/** A watch may begin late, and only a change after that must be told: changes the line until it is told of one. */
-async function untilItStands(lab: ConformanceLab, name: string, watch: CountingWatch): Promise<void> {
+/** A watch may be established late and hints only of later changes, so this changes the queue until a hint comes. */
+async function untilItStands(fixture: ConformanceFixture, name: string, watch: CountingWatch): Promise<void> {
   const before = watch.hints;
-  await lab.until('the watch stands', async () => {
+  await fixture.until('the watch stands', async () => {
     try {
-      await lab.leave(await lab.enter(lab.claim(name)));
+      await fixture.leave(await fixture.enter(fixture.claim(name)));
     } catch {
       // Connections may just have been broken; the next turn tells.
     }

@@ -1,30 +1,42 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Claim, Entry } from '../../backend/lease-backend.ts';
 import { checkHistory } from './history-check.ts';
 import { History } from './history.ts';
-import type { Deed, Life } from './history.ts';
+import type { Operation, ClaimRecord } from './history.ts';
 
 const claim = (id: string): Claim => {
   return { name: 'job', id, holder: 'h', mode: 'exclusive', permits: 1, ttlMs: 100, data: '' };
 };
-const entry = (id: string, ticket: bigint, data = ''): Entry => {
-  return { ...claim(id), ticket, data, expiresInMs: undefined };
+const entry = (id: string, sequence: bigint, data = ''): Entry => {
+  return { ...claim(id), sequence, data, expiresInMs: undefined };
 };
 
-function life(id: string, ticket: bigint | undefined, at: readonly [number, number], deeds: Deed[] = []): Life {
-  return { claim: claim(id), ticket, sentMs: at[0], answeredMs: at[1], deeds };
+function record(
+  id: string,
+  sequence: bigint | undefined,
+  at: readonly [number, number],
+  operations: Operation[] = [],
+): ClaimRecord {
+  return { claim: claim(id), sequence, sentMs: at[0], answeredMs: at[1], operations };
 }
 
-function deed(kind: Deed['kind'], at: readonly [number, number], isDone: boolean | undefined, what = {}): Deed {
+function operation(
+  kind: Operation['kind'],
+  at: readonly [number, number],
+  isDone: boolean | undefined,
+  what = {},
+): Operation {
   return { kind, sentMs: at[0], answeredMs: at[1], isDone, ttlMs: 100, data: '', ...what };
 }
 
-function check(lives: readonly Life[], looks: readonly (readonly [number, number, ...Entry[]])[]): readonly string[] {
+function check(
+  records: readonly ClaimRecord[],
+  reads: readonly (readonly [number, number, ...Entry[]])[],
+): readonly string[] {
   const history = new History();
-  history.lives.push(...lives);
-  for (const [sentMs, answeredMs, ...entries] of looks) {
-    history.looks.push({ name: 'job', sentMs, answeredMs, entries });
+  history.records.push(...records);
+  for (const [sentMs, answeredMs, ...entries] of reads) {
+    history.reads.push({ name: 'job', sentMs, answeredMs, entries });
   }
   return checkHistory(history);
 }
@@ -33,9 +45,14 @@ describe('checkHistory', () => {
   const a = entry('a', 1n);
   const b = entry('b', 2n);
 
-  test('finds nothing in what may happen', () => {
-    const renewed = life('a', 1n, [0, 2], [deed('renew', [50, 52], true), deed('leave', [200, 210], false)]);
-    assert.deepEqual(
+  test('accepts valid histories', () => {
+    const renewed = record(
+      'a',
+      1n,
+      [0, 2],
+      [operation('renew', [50, 52], true), operation('leave', [200, 210], false)],
+    );
+    expect(
       check(
         [renewed],
         [
@@ -45,30 +62,30 @@ describe('checkHistory', () => {
           [161, 170],
         ],
       ),
-      [],
-    );
-    // Calls that overlap may be answered in either order.
-    assert.deepEqual(
+    ).toEqual([]);
+    // Overlapping calls may be answered in either order.
+    expect(
       check(
-        [life('a', 1n, [0, 10]), life('b', 2n, [0, 10])],
+        [record('a', 1n, [0, 10]), record('b', 2n, [0, 10])],
         [
           [1, 9, a, b],
           [2, 8],
           [2, 8, a],
         ],
       ),
-      [],
+    ).toEqual([]);
+  });
+
+  test('detects two holders, a wrong order and a claim that was entered twice', () => {
+    expect(check([], [[0, 1, b, a]]).join()).toMatch(/not in the order/);
+    expect(check([], [[0, 1, a, entry('a', 2n)]]).join()).toMatch(/entered twice/);
+    expect(check([record('b', 2n, [0, 1]), record('a', 1n, [2, 3])], [[0, 1]]).join()).toMatch(
+      /sequence number 1 was given after 2/,
     );
   });
 
-  test('finds two that hold, a wrong order and a claim that was entered twice', () => {
-    assert.match(check([], [[0, 1, b, a]]).join(), /not in the order/);
-    assert.match(check([], [[0, 1, a, entry('a', 2n)]]).join(), /entered twice/);
-    assert.match(check([life('b', 2n, [0, 1]), life('a', 1n, [2, 3])], [[0, 1]]).join(), /ticket 1 was given after 2/);
-  });
-
-  test('finds an entry that appears before others that were seen', () => {
-    assert.match(
+  test('detects an entry that appears before entries seen earlier', () => {
+    expect(
       check(
         [],
         [
@@ -76,32 +93,31 @@ describe('checkHistory', () => {
           [2, 3, a, b],
         ],
       ).join(),
-      /appeared after ticket 2/,
-    );
+    ).toMatch(/appeared after sequence number 2/);
   });
 
-  test('finds one that is missing while it lives', () => {
-    assert.match(check([life('a', 1n, [0, 2])], [[3, 99]]).join(), /lives and is not shown/);
-    const refused = life('a', 1n, [0, 2], [deed('renew', [50, 60], false)]);
-    assert.match(check([refused], [[0, 1]]).join(), /renew of a was refused/);
+  test('detects a live entry that is missing', () => {
+    expect(check([record('a', 1n, [0, 2])], [[3, 99]]).join()).toMatch(/lives and is not shown/);
+    const refused = record('a', 1n, [0, 2], [operation('renew', [50, 60], false)]);
+    expect(check([refused], [[0, 1]]).join()).toMatch(/renew of a was refused/);
   });
 
-  test('finds one that comes back', () => {
-    const looks = [
+  test('detects an entry that reappears', () => {
+    const reads = [
       [0, 3, a],
       [101, 102],
       [103, 104, a],
     ] as const;
-    assert.match(check([life('a', 1n, [0, 2])], looks).join(), /gone and is shown again/);
-    const renewed = life('a', 1n, [0, 2], [deed('renew', [103, 104], true)]);
-    assert.match(check([renewed], looks.slice(0, 2)).join(), /gone and renew was done/);
+    expect(check([record('a', 1n, [0, 2])], reads).join()).toMatch(/gone and is shown again/);
+    const renewed = record('a', 1n, [0, 2], [operation('renew', [103, 104], true)]);
+    expect(check([renewed], reads.slice(0, 2)).join()).toMatch(/gone and renew was done/);
   });
 
-  test('finds one that was refused and is shown, and data of another time', () => {
-    assert.match(check([life('a', undefined, [0, 2])], [[3, 4, a]]).join(), /was not entered and is shown/);
-    const updated = life('a', 1n, [0, 2], [deed('update', [10, 11], true, { data: 'new' })]);
-    assert.match(check([updated], [[12, 13, a]]).join(), /shown with the data ""/);
-    assert.deepEqual(
+  test('detects a refused entry that is listed, and data of another time', () => {
+    expect(check([record('a', undefined, [0, 2])], [[3, 4, a]]).join()).toMatch(/was not entered and is shown/);
+    const updated = record('a', 1n, [0, 2], [operation('update', [10, 11], true, { data: 'new' })]);
+    expect(check([updated], [[12, 13, a]]).join()).toMatch(/shown with the data ""/);
+    expect(
       check(
         [updated],
         [
@@ -109,7 +125,6 @@ describe('checkHistory', () => {
           [12, 13, entry('a', 1n, 'new')],
         ],
       ),
-      [],
-    );
+    ).toEqual([]);
   });
 });

@@ -1,29 +1,30 @@
-import { holders } from '../../backend/standing.ts';
+import { holders } from '../../backend/queue-position.ts';
 import type { Entry } from '../../backend/lease-backend.ts';
-import type { Deed, History, Life, Look } from './history.ts';
+import type { Operation, History, ClaimRecord, ListRead } from './history.ts';
 
 /** What in a history no store that keeps the contract can have answered; empty when there is nothing. */
 export function checkHistory(history: History): readonly string[] {
-  const looks = history.looks.toSorted((one, other) => one.sentMs - other.sentMs);
-  const names = new Set(looks.map(({ name }) => name));
+  const reads = history.reads.toSorted((one, other) => one.sentMs - other.sentMs);
+  const names = new Set(reads.map(({ name }) => name));
   return [...names].flatMap((name) => {
-    const own = looks.filter((look) => look.name === name);
-    const lives = history.lives.filter(({ claim }) => claim.name === name);
+    const own = reads.filter((read) => read.name === name);
+    const records = history.records.filter(({ claim }) => claim.name === name);
     return [
-      ...own.flatMap(checkLook),
-      ...checkTickets(lives),
+      ...own.flatMap(checkRead),
+      ...checkSequences(records),
       ...checkPairs(own),
-      ...lives.flatMap((life) => [...checkPresence(life, own), ...checkEnd(life, own)]),
+      ...records.flatMap((record) => [...checkPresence(record, own), ...checkEnd(record, own)]),
     ];
   });
 }
 
-/** One line by itself: in the order of tickets, nothing twice, and never two that exclude each other. */
-function checkLook({ entries }: Look): string[] {
+/** One read by itself: in the order of sequence numbers, nothing twice, and never two that exclude each other. */
+function checkRead({ entries }: ListRead): string[] {
   const found: string[] = [];
   const words = entries.map(wordsOf).join(', ');
-  for (const [at, { ticket }] of entries.entries()) {
-    if (at > 0 && ticket <= (entries[at - 1]?.ticket ?? 0n)) found.push(`not in the order of tickets: ${words}`);
+  for (const [at, { sequence }] of entries.entries()) {
+    if (at > 0 && sequence <= (entries[at - 1]?.sequence ?? 0n))
+      found.push(`not in the order of sequence numbers: ${words}`);
   }
   if (new Set(entries.map(({ id }) => id)).size < entries.length) found.push(`one claim was entered twice: ${words}`);
   const holding = holders(entries).filter(({ mode }) => mode === 'exclusive');
@@ -31,116 +32,124 @@ function checkLook({ entries }: Look): string[] {
   return found;
 }
 
-/** One that was entered after another had been has the greater ticket, and no two have the same. */
-function checkTickets(lives: readonly Life[]): string[] {
-  const entered = lives.flatMap((life) => (life.ticket === undefined ? [] : [{ ...life, ticket: life.ticket }]));
+/** One that was entered after another had been has the greater sequence number, and no two have the same. */
+function checkSequences(records: readonly ClaimRecord[]): string[] {
+  const entered = records.flatMap((record) =>
+    record.sequence === undefined ? [] : [{ ...record, sequence: record.sequence }],
+  );
   return entered.flatMap((one) =>
     entered
-      .filter((other) => other !== one && one.answeredMs < other.sentMs && other.ticket <= one.ticket)
-      .map((other) => `ticket ${other.ticket} was given after ${one.ticket}`),
+      .filter((other) => other !== one && one.answeredMs < other.sentMs && other.sequence <= one.sequence)
+      .map((other) => `sequence number ${other.sequence} was given after ${one.sequence}`),
   );
 }
 
-/** Of two looks one after the other: what the later one shows anew is younger than all that the earlier one showed. */
-function checkPairs(looks: readonly Look[]): string[] {
-  return looks.flatMap((earlier, at) => {
-    const shown = new Set(earlier.entries.map(({ ticket }) => ticket));
-    const last = earlier.entries.at(-1)?.ticket ?? 0n;
-    return looks
+/** Of two consecutive reads: entries that only the later one shows have greater numbers than all of the earlier one. */
+function checkPairs(reads: readonly ListRead[]): string[] {
+  return reads.flatMap((earlier, at) => {
+    const shown = new Set(earlier.entries.map(({ sequence }) => sequence));
+    const last = earlier.entries.at(-1)?.sequence ?? 0n;
+    return reads
       .slice(at + 1)
       .filter((later) => later.sentMs > earlier.answeredMs)
-      .flatMap((later) => later.entries.filter(({ ticket }) => ticket < last && !shown.has(ticket)))
-      .map((entry) => `${wordsOf(entry)} appeared after ticket ${last} had been seen without it`);
+      .flatMap((later) => later.entries.filter(({ sequence }) => sequence < last && !shown.has(sequence)))
+      .map((entry) => `${wordsOf(entry)} appeared after sequence number ${last} had been seen without it`);
   });
 }
 
 /** While it surely lives every look shows it, with its data, and every deed to it is done. */
-function checkPresence(life: Life, looks: readonly Look[]): string[] {
-  const { ticket, claim } = life;
-  if (ticket === undefined) {
-    const isRefused = life.answeredMs < Infinity;
-    return isRefused && looks.some((look) => shows(look, life)) ? [`${claim.id} was not entered and is shown`] : [];
+function checkPresence(record: ClaimRecord, reads: readonly ListRead[]): string[] {
+  const { sequence, claim } = record;
+  if (sequence === undefined) {
+    const isRefused = record.answeredMs < Infinity;
+    return isRefused && reads.some((read) => shows(read, record)) ? [`${claim.id} was not entered and is shown`] : [];
   }
-  const leftMs = Math.min(...life.deeds.filter(({ kind }) => kind === 'leave').map(({ sentMs }) => sentMs));
+  const leftMs = Math.min(...record.operations.filter(({ kind }) => kind === 'leave').map(({ sentMs }) => sentMs));
   const found: string[] = [];
-  for (const look of looks.filter(({ sentMs }) => sentMs >= life.answeredMs)) {
-    const entry = look.entries.find(({ id }) => id === claim.id);
-    if (entry !== undefined && entry.ticket !== ticket) found.push(`${claim.id} has another ticket than it was given`);
-    const isSure = look.answeredMs < Math.min(leftMs, sureUntilMs(life, look.sentMs));
-    if (isSure && entry === undefined) found.push(`${claim.id} with ticket ${ticket} lives and is not shown`);
-    if (entry !== undefined && !dataPossible(life, look).has(entry.data)) {
+  for (const read of reads.filter(({ sentMs }) => sentMs >= record.answeredMs)) {
+    const entry = read.entries.find(({ id }) => id === claim.id);
+    if (entry !== undefined && entry.sequence !== sequence)
+      found.push(`${claim.id} has another sequence number than enter returned`);
+    const isSure = read.answeredMs < Math.min(leftMs, sureUntilMs(record, read.sentMs));
+    if (isSure && entry === undefined)
+      found.push(`${claim.id} with sequence number ${sequence} lives and is not shown`);
+    if (entry !== undefined && !dataPossible(record, read).has(entry.data)) {
       found.push(`${claim.id} is shown with the data ${JSON.stringify(entry.data)}`);
     }
   }
-  for (const deed of life.deeds.filter(({ sentMs }) => sentMs >= life.answeredMs)) {
-    const isFirstToLeave = deed.kind !== 'leave' || isOnlyLeaving(life, deed);
-    const endMs = deed.kind === 'leave' ? Infinity : leftMs;
-    const isSure = deed.answeredMs < Math.min(endMs, sureUntilMs(life, deed.sentMs)) && isFirstToLeave;
-    if (isSure && deed.isDone === false) found.push(`${deed.kind} of ${claim.id} was refused while it lived`);
+  for (const operation of record.operations.filter(({ sentMs }) => sentMs >= record.answeredMs)) {
+    const isFirstToLeave = operation.kind !== 'leave' || isOnlyLeaving(record, operation);
+    const endMs = operation.kind === 'leave' ? Infinity : leftMs;
+    const isSure = operation.answeredMs < Math.min(endMs, sureUntilMs(record, operation.sentMs)) && isFirstToLeave;
+    if (isSure && operation.isDone === false) found.push(`${operation.kind} of ${claim.id} was refused while it lived`);
   }
   return found;
 }
 
 /** Once one look or answer told that it is gone, nothing shows it and nothing is done to it any more. */
-function checkEnd(life: Life, looks: readonly Look[]): string[] {
-  const { claim } = life;
-  const knownMs = Math.min(life.ticket === undefined ? Infinity : life.answeredMs, firstShownMs(life, looks));
+function checkEnd(record: ClaimRecord, reads: readonly ListRead[]): string[] {
+  const { claim } = record;
+  const knownMs = Math.min(record.sequence === undefined ? Infinity : record.answeredMs, firstShownMs(record, reads));
   const goneMs = Math.min(
-    ...looks.filter((look) => look.sentMs > knownMs && !shows(look, life)).map(({ answeredMs }) => answeredMs),
-    ...life.deeds.filter((deed) => deed.sentMs > knownMs && tellsOfTheEnd(deed)).map(({ answeredMs }) => answeredMs),
+    ...reads.filter((read) => read.sentMs > knownMs && !shows(read, record)).map(({ answeredMs }) => answeredMs),
+    ...record.operations
+      .filter((operation) => operation.sentMs > knownMs && reportsRemoval(operation))
+      .map(({ answeredMs }) => answeredMs),
   );
-  const revived = looks.filter((look) => look.sentMs > goneMs && shows(look, life));
-  const done = life.deeds.filter(({ sentMs, isDone }) => sentMs > goneMs && isDone === true);
+  const revived = reads.filter((read) => read.sentMs > goneMs && shows(read, record));
+  const done = record.operations.filter(({ sentMs, isDone }) => sentMs > goneMs && isDone === true);
   return [
     ...revived.map(() => `${claim.id} was gone and is shown again`),
     ...done.map(({ kind }) => `${claim.id} was gone and ${kind} was done to it`),
   ];
 }
 
-function tellsOfTheEnd({ kind, isDone }: Deed): boolean {
+function reportsRemoval({ kind, isDone }: Operation): boolean {
   return isDone === false || (kind === 'leave' && isDone === true);
 }
 
-function firstShownMs(life: Life, looks: readonly Look[]): number {
-  return Math.min(...looks.filter((look) => shows(look, life)).map(({ answeredMs }) => answeredMs));
+function firstShownMs(record: ClaimRecord, reads: readonly ListRead[]): number {
+  return Math.min(...reads.filter((read) => shows(read, record)).map(({ answeredMs }) => answeredMs));
 }
 
-function shows({ entries }: Look, { claim }: Life): boolean {
+function shows({ entries }: ListRead, { claim }: ClaimRecord): boolean {
   return entries.some(({ id }) => id === claim.id);
 }
 
-function isOnlyLeaving(life: Life, deed: Deed): boolean {
-  return life.deeds.every((other) => other === deed || other.kind !== 'leave' || other.sentMs > deed.answeredMs);
+function isOnlyLeaving(record: ClaimRecord, operation: Operation): boolean {
+  return record.operations.every(
+    (other) => other === operation || other.kind !== 'leave' || other.sentMs > operation.answeredMs,
+  );
 }
 
 /**
- * Until when it lives at least, for one who asks at `atMs`. A renewal that was on its way then may have come first and
+ * Until when the entry lives at least, for a call at `atMs`. A renewal in flight at that time may have come first and
  * shortened its life, so the shortest of all that may be the last counts.
  */
-function sureUntilMs(life: Life, atMs: number): number {
-  const renewals = life.deeds.filter(({ kind, isDone }) => kind === 'renew' && isDone !== false);
+function sureUntilMs(record: ClaimRecord, atMs: number): number {
+  const renewals = record.operations.filter(({ kind, isDone }) => kind === 'renew' && isDone !== false);
   const lastDoneMs = Math.max(
-    life.sentMs,
+    record.sentMs,
     ...renewals.filter(({ answeredMs }) => answeredMs <= atMs).map(({ sentMs }) => sentMs),
   );
-  const given = [{ sentMs: life.sentMs, answeredMs: life.answeredMs, ttlMs: life.claim.ttlMs }, ...renewals];
+  const given = [{ sentMs: record.sentMs, answeredMs: record.answeredMs, ttlMs: record.claim.ttlMs }, ...renewals];
   // One that was answered before the last one was sent cannot be the last.
   const last = given.filter(({ answeredMs }) => answeredMs >= lastDoneMs);
   return Math.min(...last.map(({ sentMs, ttlMs }) => sentMs + ttlMs));
 }
 
-function dataPossible(life: Life, look: Look): ReadonlySet<string> {
-  const updates = life.deeds.filter(({ kind, isDone, sentMs }) => {
-    return kind === 'update' && isDone !== false && sentMs < look.answeredMs;
+function dataPossible(record: ClaimRecord, read: ListRead): ReadonlySet<string> {
+  const updates = record.operations.filter(({ kind, isDone, sentMs }) => {
+    return kind === 'update' && isDone !== false && sentMs < read.answeredMs;
   });
   const beforeMs = Math.max(
     -Infinity,
-    ...updates.filter(({ answeredMs }) => answeredMs < look.sentMs).map(({ sentMs }) => sentMs),
+    ...updates.filter(({ answeredMs }) => answeredMs < read.sentMs).map(({ sentMs }) => sentMs),
   );
   const possible = updates.filter(({ answeredMs }) => answeredMs >= beforeMs).map(({ data }) => data);
-  return new Set(beforeMs === -Infinity ? [life.claim.data, ...possible] : possible);
+  return new Set(beforeMs === -Infinity ? [record.claim.data, ...possible] : possible);
 }
 
-function wordsOf({ id, ticket, mode }: Entry): string {
-  return `${id} (${mode}, ticket ${ticket})`;
+function wordsOf({ id, sequence, mode }: Entry): string {
+  return `${id} (${mode}, sequence number ${sequence})`;
 }

@@ -1,16 +1,16 @@
 import type { Claim, Entry, EntryKey, EnterOptions, LeaseBackend, Renewal } from '../../backend/lease-backend.ts';
 import type { Signal } from '../../time/signal.ts';
 
-/** A look at a line, between two moments: the answer is the state at some moment between them. */
-export interface Look {
+/** A read of a queue. The answer is the state at some moment between the two times. */
+export interface ListRead {
   readonly name: string;
   readonly sentMs: number;
   readonly answeredMs: number;
   readonly entries: readonly Entry[];
 }
 
-/** What was done to an entry. `isDone` is undefined when nobody can tell. */
-export interface Deed {
+/** A call on an entry. `isDone` is undefined when the outcome is unknown. */
+export interface Operation {
   readonly kind: 'renew' | 'leave' | 'update';
   readonly sentMs: number;
   /** Infinity when no answer came. */
@@ -23,39 +23,39 @@ export interface Deed {
 }
 
 /** All that is known of one claim. */
-export interface Life {
+export interface ClaimRecord {
   readonly claim: Claim;
   readonly sentMs: number;
   /** Infinity when no answer came. */
   readonly answeredMs: number;
-  /** Undefined when it was not entered, or nobody can tell. */
-  readonly ticket: bigint | undefined;
-  readonly deeds: Deed[];
+  /** Undefined when it was not entered, or when the outcome is unknown. */
+  readonly sequence: bigint | undefined;
+  readonly operations: Operation[];
 }
 
 /** Calls backends and writes down what was asked and answered, and when. Times are of this process's one clock. */
 export class History {
-  readonly looks: Look[] = [];
-  readonly lives: Life[] = [];
-  readonly #byId = new Map<string, Life>();
+  readonly reads: ListRead[] = [];
+  readonly records: ClaimRecord[] = [];
+  readonly #byId = new Map<string, ClaimRecord>();
 
   /** The key of the entry, or undefined when it was not entered. */
   async enter(backend: LeaseBackend, claim: Claim, options: EnterOptions): Promise<EntryKey | undefined> {
     const sentMs = performance.now();
-    const life = { claim, sentMs, answeredMs: Infinity, ticket: undefined as bigint | undefined, deeds: [] };
-    this.lives.push(life);
-    this.#byId.set(claim.id, life);
-    const { ticket, entries } = await backend.enter(claim, options);
-    life.answeredMs = performance.now();
-    life.ticket = ticket;
-    this.looks.push({ name: claim.name, sentMs, answeredMs: life.answeredMs, entries });
-    return ticket === undefined ? undefined : { name: claim.name, id: claim.id, ticket };
+    const record = { claim, sentMs, answeredMs: Infinity, sequence: undefined as bigint | undefined, operations: [] };
+    this.records.push(record);
+    this.#byId.set(claim.id, record);
+    const { sequence, entries } = await backend.enter(claim, options);
+    record.answeredMs = performance.now();
+    record.sequence = sequence;
+    this.reads.push({ name: claim.name, sentMs, answeredMs: record.answeredMs, entries });
+    return sequence === undefined ? undefined : { name: claim.name, id: claim.id, sequence };
   }
 
   async list(backend: LeaseBackend, name: string, signal: Signal): Promise<readonly Entry[]> {
     const sentMs = performance.now();
     const entries = await backend.list(name, signal);
-    this.looks.push({ name, sentMs, answeredMs: performance.now(), entries });
+    this.reads.push({ name, sentMs, answeredMs: performance.now(), entries });
     return entries;
   }
 
@@ -76,14 +76,14 @@ export class History {
     return end(await backend.update(key, data, signal)) === true;
   }
 
-  #begin(id: string, kind: Deed['kind'], what: Pick<Deed, 'ttlMs' | 'data'>) {
-    const life = this.#byId.get(id);
-    if (life === undefined) throw new Error(`${id} never entered`);
-    const at = life.deeds.length;
-    const deed: Deed = { kind, sentMs: performance.now(), answeredMs: Infinity, isDone: undefined, ...what };
-    life.deeds.push(deed);
+  #begin(id: string, kind: Operation['kind'], what: Pick<Operation, 'ttlMs' | 'data'>) {
+    const record = this.#byId.get(id);
+    if (record === undefined) throw new Error(`${id} never entered`);
+    const at = record.operations.length;
+    const operation: Operation = { kind, sentMs: performance.now(), answeredMs: Infinity, isDone: undefined, ...what };
+    record.operations.push(operation);
     return (isDone: boolean | undefined): boolean | undefined => {
-      life.deeds[at] = { ...deed, answeredMs: performance.now(), isDone };
+      record.operations[at] = { ...operation, answeredMs: performance.now(), isDone };
       return isDone;
     };
   }

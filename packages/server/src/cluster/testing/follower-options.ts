@@ -1,9 +1,9 @@
 import { systemClock } from '../../time/system-clock.ts';
 import { systemRandom } from '../../random/system-random.ts';
-import { GrpcLeaderStream } from '../grpc-leader-stream.ts';
-import type { LeaderConnectionOptions } from '../leader-connection.ts';
+import { GrpcLeaderStream } from '../follower/grpc-leader-stream.ts';
+import type { LeaderConnectionOptions } from '../follower/leader-connection.ts';
 
-/** A follower's side of a stream to the leader. It knows and hears what is given, and of the rest nothing. */
+/** A follower's side of a stream to the leader, with no-ops for the options that are not given. */
 export function followerOptions(given: Partial<LeaderConnectionOptions>): LeaderConnectionOptions {
   return {
     clock: systemClock,

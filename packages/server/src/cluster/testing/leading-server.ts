@@ -3,14 +3,14 @@ import type { TransportLimits } from '../../transport/transport-limits.ts';
 import type { MethodHandler } from '../../transport/transport.ts';
 import type { Replica } from '../../replica/replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';
-import { leaderName } from '../member-name.ts';
-import { peerLinkPath, PeerService, type PeerServiceOptions } from '../peer-service.ts';
+import { leaderName } from '../link/member-name.ts';
+import { peerLinkPath, PeerService, type PeerServiceOptions } from '../leader/peer-service.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { systemRandom } from '../../random/system-random.ts';
 
 const leaderRun = 77;
 const leaderMemberId = 1n;
-/** The longest that a timer takes. */
+/** The longest delay of a timer. */
 const never = 2 ** 31 - 1;
 
 export interface LeadingServerOptions {
@@ -18,19 +18,19 @@ export interface LeadingServerOptions {
   readonly answer?: PeerServiceOptions['answer'];
   readonly check?: PeerServiceOptions['check'];
   readonly limits?: Partial<TransportLimits>;
-  /** Its log was begun by a version that knew no limits of transactions. */
+  /** Its log was created by a version before the limits of transactions. */
   readonly hasOldLog?: boolean;
-  /** How often it looks at its links; only when it is told to if this is left out. */
+  /** The interval of checks of its links. Without it, only the test runs checks. */
   readonly lookIntervalMs?: number;
 }
 
-/** A server that leads, as far as its peers see it: the real replica and the real service, on a socket. */
+/** A server that leads, as its peers see it: the real replica and the real service, on a socket. */
 export class LeadingServer {
   readonly replica: Replica;
   readonly peers: PeerService;
   readonly address: string;
   readonly leader: string = leaderName(leaderMemberId, leaderRun);
-  /** What its transport has logged as a warning or worse. */
+  /** The warnings and errors that its transport has logged. */
   readonly logged: readonly string[];
   readonly #pair: ReplicaPair;
   readonly #closeTransport: () => Promise<void>;
@@ -57,7 +57,7 @@ export class LeadingServer {
     if (hasOldLog) await pair.beginWithoutLimits();
     const { replica } = await pair.join();
     await replica.whenApplied(1);
-    await replica.claim({ leader: leaderName(leaderMemberId, leaderRun), rightMs: 800 });
+    await replica.claim({ leader: leaderName(leaderMemberId, leaderRun), leaderLeaseMs: 800 });
     for (const id of [leaderMemberId, ...members]) {
       await replica.propose({ kind: 'registerMember', id, name: `m${id}`, clientUrls: ['http://127.0.0.1:1'] });
     }
@@ -83,7 +83,7 @@ export class LeadingServer {
     return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
   }
 
-  /** What a follower knows of it, from the log. */
+  /** What a follower reads about it in the log. */
   get known() {
     const { clusterId, epoch, secret } = this.replica.state;
     return { address: this.address, leader: this.leader, clusterId, epoch, secret };

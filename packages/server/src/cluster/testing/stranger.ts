@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/p
 import * as grpc from '@grpc/grpc-js';
 import { peerpb } from '@tenure/protocol';
 import { expect, vi } from 'vitest';
-import { newNonce, noNonce, proofOf, type LinkTranscript } from '../link-proof.ts';
+import { newNonce, noNonce, proofOf, type LinkTranscript } from '../link/link-proof.ts';
 import type { LeadingServer } from './leading-server.ts';
 import { systemRandom } from '../../random/system-random.ts';
 
@@ -12,7 +12,7 @@ export function clientOf(address: string): grpc.Client {
   return new grpc.Client(address, grpc.credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
 }
 
-/** A stream whose words are chosen by the test. */
+/** A stream whose messages the test chooses. */
 export class Stranger {
   static readonly #all: Stranger[] = [];
   readonly #call: grpc.ClientDuplexStream<Buffer, peerpb.FromLeader>;
@@ -57,7 +57,7 @@ export class Stranger {
     this.#call.write(bytes);
   }
 
-  /** Says hello and proves what a server of the cluster can prove. */
+  /** Sends a greeting and every proof that a server of the cluster can make. */
   async join(
     server: LeadingServer,
     as: { readonly memberId?: bigint; readonly run?: string; readonly newestCommand?: number } = {},
@@ -67,7 +67,7 @@ export class Stranger {
     await this.welcomed();
   }
 
-  /** Says hello; gives what both sides have said, and the proof of the leader. */
+  /** Sends a greeting; returns the transcript and the leader's proof. */
   async hello(
     server: LeadingServer,
     { memberId = 2n, run = '5', nonce = newNonce(systemRandom), isGreeting = true, newestCommand = 0 } = {},
@@ -88,7 +88,7 @@ export class Stranger {
 
   ended(): Promise<{ code: number; details: string }> {
     return vi.waitFor(() => {
-      if (this.status === undefined) throw new Error('the stream stands');
+      if (this.status === undefined) throw new Error('the stream is still open');
       return this.status;
     }, patience);
   }

@@ -5,7 +5,7 @@ import type { EngineTrouble } from '../engine-trouble.ts';
 
 const noSpace = 'etcdserver: mvcc: database space exceeded';
 
-/** What etcd's refusals ask of the operator. */
+/** The operator's remedy for etcd's refusals. */
 const advice: ReadonlyMap<string, string> = new Map([
   [
     noSpace,
@@ -20,7 +20,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['etcdserver: authentication failed, invalid user ID or password', 'give the right user and password'],
 ]);
 
-/** What is wrong with etcd, or with the way to it. */
+/** The fault of etcd, or of the connection to it. */
 export function troubleOf(error: EtcdError): EngineTrouble {
   const { etcdCode, details } = error;
   if (details === noSpace) return 'full';
@@ -29,8 +29,8 @@ export function troubleOf(error: EtcdError): EngineTrouble {
 }
 
 /**
- * The failure in the engine's terms. An ambiguous one becomes `ambiguous`: `unknown` for an append, and `unavailable`
- * for what may be done again without harm.
+ * The failure as an EngineError. An ambiguous one becomes `ambiguous`: `unknown` for an append, and `unavailable` for
+ * an operation that may be repeated.
  */
 export function engineErrorOf(what: string, error: unknown, ambiguous: 'unknown' | 'unavailable'): Error {
   if (!(error instanceof EtcdError)) return error instanceof Error ? error : new Error(String(error));

@@ -1,11 +1,11 @@
 import { EngineError } from '../engine-error.ts';
-import type { EtcdCredentials } from './etcd-client.ts';
+import type { EtcdCredentials } from './etcd-log-client.ts';
 
-/** Where a log is kept: an etcd, and the prefix of its keys. */
+/** The location of a log: an etcd cluster, and the prefix of its keys. */
 export interface EtcdAddress {
   /** host:port of each member. */
   readonly endpoints: readonly string[];
-  /** `/tenure` where the URL names none. */
+  /** `/tenure` when the URL names none. */
   readonly prefix: string;
   readonly credentials: EtcdCredentials | undefined;
 }
@@ -16,8 +16,8 @@ const defaultPort = 2379;
 const defaultPrefix = '/tenure';
 
 /**
- * Reads `etcd://user:password@host:port,host:port/prefix`. Throws EngineError `unusable` when it is none, with a
- * message that does not hold the password.
+ * Parses `etcd://user:password@host:port,host:port/prefix`. Throws EngineError `unusable` for any other text, with a
+ * message that does not contain the password.
  */
 export function parseEtcdAddress(url: string): EtcdAddress {
   const parts = shape.exec(url);

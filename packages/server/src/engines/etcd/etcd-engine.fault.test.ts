@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CuttingProxy, EtcdProcess, hasEtcd } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
-import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, firstChunk, readBehind, texts } from '../testing/engine-case.ts';
 import type { EngineState } from '../engine-health.ts';
@@ -15,7 +13,7 @@ const rounds = { commit: 100, ci: 500, soak: 5_000 }[effort];
 const cuts = { commit: 4, ci: 10, soak: 200 }[effort];
 const kills = { commit: 2, ci: 3, soak: 50 }[effort];
 
-describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails', () => {
+describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the connection to it fails', () => {
   let etcd: EtcdProcess;
   let proxy: CuttingProxy;
   const logs = new EtcdLogs();
@@ -42,70 +40,75 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     let at = logStart;
     const won: string[] = [];
     for (let round = 0; round < rounds; round++) {
-      const attempts = rivals.map((rival, who) => rival.append([entry(`round ${round} by ${who}`)], at));
+      const attempts = rivals.map((rival, index) => rival.append([entry(`round ${round} by ${index}`)], at));
       const outcomes = await Promise.allSettled(attempts);
       const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
       const loser = outcomes[1 - winner];
-      assert.ok(loser?.status === 'rejected', `round ${round}: both have won`);
       at = await (attempts[winner] as Promise<Position>);
-      const { code, tail } = loser.reason as EngineError;
-      assert.deepEqual({ code, tail }, { code: 'conflict', tail: at });
+      const lost = { status: 'rejected', reason: { code: 'conflict', tail: at } };
+      expect(loser, `round ${round}`).toMatchObject(lost);
       won.push(`round ${round} by ${winner}`);
     }
-    assert.deepEqual(texts(await readBehind(rivals[0]!, logStart, rounds)), won);
+    expect(texts(await readBehind(rivals[0]!, logStart, rounds))).toEqual(won);
   });
 
-  test('an append whose reply is lost is unknown, and what follows tells that it was written', async () => {
+  test('an append whose reply is lost is unknown, and reading the log shows that it was written', async () => {
     const prefix = logs.newPrefix();
     const direct = await logs.open(etcd.endpoint, prefix);
     const engine = await logs.open(proxy.endpoint, prefix);
     const one = await engine.append([entry('one')], logStart);
     proxy.holdReplies();
-    const lost = assert.rejects(engine.append([entry('two')], one), { name: 'EngineError', code: 'unknown' });
+    const lost = engine.append([entry('two')], one).catch((error: unknown) => error);
     const [written] = await readBehind(direct, one, 1);
     proxy.cut();
-    await lost;
-    assert.deepEqual(texts(await readBehind(engine, one, 1)), ['two']);
-    await assert.rejects(engine.append([entry('two')], one), { code: 'conflict', tail: written!.position });
-    assert.equal((await direct.tail()).index, 2);
+    expect(await lost).toMatchObject({
+      name: 'EngineError',
+      code: 'unknown',
+    });
+    expect(texts(await readBehind(engine, one, 1))).toEqual(['two']);
+    await expect(engine.append([entry('two')], one)).rejects.toMatchObject({
+      code: 'conflict',
+      tail: written!.position,
+    });
+    expect((await direct.tail()).index).toBe(2);
   });
 
-  test('a connection that answers nothing any more is given up after one request, and a new one is made', async () => {
+  test('an unresponsive connection is replaced after one request', async () => {
     const silent = await CuttingProxy.before(etcd.port);
     try {
       const prefix = logs.newPrefix();
       const engine = await logs.open(`127.0.0.1:${silent.port}`, prefix, { requestTimeoutMs: 500 });
       const one = await engine.append([entry('one')], logStart);
       const following = readBehind(engine, one, 1);
-      // What goes over the old connections is lost from now on, and nobody is told; new ones get through.
+      // From here on, data on the old connections is dropped silently; new connections work.
       silent.silence();
       silent.forget();
-      await assert.rejects(engine.append([entry('two')], one), { name: 'EngineError', code: 'unknown' });
-      assert.deepEqual(await engine.tail(), one);
+      await expect(engine.append([entry('two')], one)).rejects.toMatchObject({ name: 'EngineError', code: 'unknown' });
+      expect(await engine.tail()).toEqual(one);
       const direct = await logs.open(etcd.endpoint, prefix);
       await direct.append([entry('another')], one);
-      assert.deepEqual(texts(await following), ['another']);
+      expect(texts(await following)).toEqual(['another']);
     } finally {
       await silent.close();
     }
   });
 
-  test('a large append whose parts get through and whose transaction does not is as if it had not been', async () => {
+  test('a large append whose parts are written but whose transaction is not has no effect', async () => {
     const prefix = logs.newPrefix();
     const engine = await logs.open(proxy.endpoint, prefix, { requestTimeoutMs: 500 });
     const direct = await logs.open(etcd.endpoint, prefix);
     const large = entries(1, 3 * 1024 * 1024);
     proxy.holdReplies();
-    await assert.rejects(engine.append(large, logStart), { name: 'EngineError', code: 'unavailable' });
+    await expect(engine.append(large, logStart)).rejects.toMatchObject({ name: 'EngineError', code: 'unavailable' });
     proxy.cut();
-    assert.deepEqual(await direct.tail(), logStart);
+    expect(await direct.tail()).toEqual(logStart);
     const end = await certainAppend(engine, large[0]!, logStart);
     await direct.saveSnapshot(end, chunksOf('state'));
     await direct.trim(1);
-    assert.deepEqual(keysUnder(etcd, `${prefix}/part/`), []);
+    expect(keysUnder(etcd, `${prefix}/part/`)).toEqual([]);
   });
 
-  test('while etcd is away appends are certainly not written, followers wait, and then all goes on', async () => {
+  test('while etcd is down appends are not written and followers wait; afterwards both continue', async () => {
     const prefix = logs.newPrefix();
     const states: EngineState[] = [];
     const engine = await logs.open(proxy.endpoint, prefix, {
@@ -117,24 +120,31 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     const follower = engine.follow(one, new AbortController().signal)[Symbol.asyncIterator]();
     const next = follower.next() as Promise<{ value: readonly LoggedEntry[] }>;
     proxy.goAway();
-    await assert.rejects(engine.tail(), { name: 'EngineError', code: 'unavailable', message: /127\.0\.0\.1/ });
-    await assert.rejects(engine.append([entry('not sent')], one), { name: 'EngineError', code: 'unavailable' });
-    assert.equal(states.length, 1);
+    await expect(engine.tail()).rejects.toMatchObject({
+      name: 'EngineError',
+      code: 'unavailable',
+      message: expect.stringMatching(/127\.0\.0\.1/),
+    });
+    await expect(engine.append([entry('not sent')], one)).rejects.toMatchObject({
+      name: 'EngineError',
+      code: 'unavailable',
+    });
+    expect(states.length).toBe(1);
     const [away] = states;
     if (away === undefined || away.reachable) throw new Error('etcd was not told to be away');
-    assert.equal(away.trouble, 'unreachable');
-    assert.match(away.reason, /127\.0\.0\.1/);
+    expect(away.trouble).toBe('unreachable');
+    expect(away.reason).toMatch(/127\.0\.0\.1/);
     const two = await direct.append([entry('two')], one);
     proxy.comeBack();
-    assert.deepEqual(texts((await next).value), ['two']);
+    expect(texts((await next).value)).toEqual(['two']);
     await engine.append([entry('three')], two);
-    assert.deepEqual(states.at(-1), { reachable: true });
+    expect(states.at(-1)).toEqual({ reachable: true });
     const { value } = (await follower.next()) as { value: readonly LoggedEntry[] };
-    assert.deepEqual(texts(value), ['three']);
+    expect(texts(value)).toEqual(['three']);
     await follower.return?.();
   });
 
-  test('a follower goes on over connections that are cut again and again, each entry once', async () => {
+  test('a follower continues over repeatedly cut connections, with each entry once', async () => {
     const prefix = logs.newPrefix();
     const writer = await logs.open(etcd.endpoint, prefix);
     const reader = await logs.open(proxy.endpoint, prefix);
@@ -144,10 +154,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
       at = await writer.append([entry(`${number}`)], at);
       if (number % 40 === 20) proxy.cut();
     }
-    assert.deepEqual(
-      texts(await reading),
-      Array.from({ length: 40 * cuts }, (_, number) => `${number}`),
-    );
+    expect(texts(await reading)).toEqual(Array.from({ length: 40 * cuts }, (_, number) => `${number}`));
   });
 
   test('a watch that has gone silent is replaced by one on another endpoint', async () => {
@@ -160,34 +167,34 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     const follower = reader.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
     const next = async (): Promise<string[]> => texts((await follower.next()).value ?? []);
     let at = await writer.append([entry('one')], logStart);
-    assert.deepEqual(await next(), ['one']);
+    expect(await next()).toEqual(['one']);
     const heard = next();
     proxy.holdReplies();
     at = await writer.append([entry('two')], at);
-    assert.deepEqual(await heard, ['two']);
+    expect(await heard).toEqual(['two']);
     await writer.append([entry('three')], at);
-    assert.deepEqual(await next(), ['three']);
+    expect(await next()).toEqual(['three']);
     await follower.return?.();
   });
 
-  test('a follower goes on behind a compaction of what its watch would have resumed from', async () => {
+  test('a follower continues after a compaction of the revision from which its watch would have resumed', async () => {
     const prefix = logs.newPrefix();
     const writer = await logs.open(etcd.endpoint, prefix);
     const reader = await logs.open(proxy.endpoint, prefix);
     let at = await writer.append([entry('one')], logStart);
     const follower = reader.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
-    assert.equal((await follower.next()).done, false);
+    expect((await follower.next()).done).toBe(false);
     const next = follower.next() as Promise<{ value: readonly LoggedEntry[] }>;
     proxy.goAway();
     at = await writer.append([entry('two')], at);
     await writer.append([entry('three')], at);
     compactNow(etcd);
     proxy.comeBack();
-    assert.deepEqual(texts((await next).value), ['two', 'three']);
+    expect(texts((await next).value)).toEqual(['two', 'three']);
     await follower.return?.();
   });
 
-  test('etcd killed and started again under load: nothing acknowledged is lost, nothing is there twice', async () => {
+  test('etcd killed and started again under load: no acknowledged entry is lost or duplicated', async () => {
     const prefix = logs.newPrefix();
     const engine = await logs.open(etcd.endpoint, prefix, { requestTimeoutMs: 2000 });
     const other = await logs.open(etcd.endpoint, prefix, { requestTimeoutMs: 2000 });
@@ -198,21 +205,18 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     const writing = write(engine, count, positions);
     for (let kill = 0; kill < kills; kill++) {
       while (positions.length < entriesPerKill * kill + 50) await nextTurn();
-      // One of the next appends is out, each time at another point of its way.
+      // One of the next appends is interrupted, each time at another stage.
       for (let turn = 0; turn < kill; turn++) await nextTurn();
       await etcd.kill();
       await etcd.start();
     }
     await writing;
     const read = await reading;
-    assert.deepEqual(
-      read.map(({ position }) => position),
-      positions,
-    );
-    assert.deepEqual(await other.tail(), positions.at(-1));
+    expect(read.map(({ position }) => position)).toEqual(positions);
+    expect(await other.tail()).toEqual(positions.at(-1));
   });
 
-  test('a log that somebody removes, replaces or shortens is not followed any further', async () => {
+  test('a log that is removed, replaced or truncated is not followed any further', async () => {
     const removed = logs.newPrefix();
     const replaced = logs.newPrefix();
     const shortened = logs.newPrefix();
@@ -223,7 +227,7 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
       const one = await engine.append([entry('one')], logStart);
       keep.set(prefix, etcd.control('get', '--print-value-only', `${prefix}/head`).trimEnd());
       const two = await engine.append([entry('two')], one);
-      followed.push(assert.rejects(firstChunk(engine, two), { name: 'EngineError', code: 'diverged' }));
+      followed.push(firstChunk(engine, two).catch((error: unknown) => error));
     }
     proxy.goAway();
     etcd.control('del', '--prefix', `${removed}/`);
@@ -233,7 +237,8 @@ describe.skipIf(!hasEtcd())('the etcd engine, when etcd or the way to it fails',
     etcd.control('del', `${shortened}/log/0000000000000002`);
     etcd.control('put', `${shortened}/head`, keep.get(shortened)!);
     proxy.comeBack();
-    await Promise.all(followed);
+    const diverged = { name: 'EngineError', code: 'diverged' };
+    expect(await Promise.all(followed)).toMatchObject([diverged, diverged, diverged]);
   });
 });
 
@@ -243,7 +248,7 @@ async function write(engine: LogEngine, count: number, written: Position[]): Pro
     const bytes = entry(`entry ${number}`);
     const wanted = nextPosition(at, bytes);
     at = await certainAppend(engine, bytes, at);
-    assert.deepEqual(at, wanted);
+    expect(at).toEqual(wanted);
     written.push(at);
   }
 }

@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { EtcdProcess, hasEtcd } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { entry, readBehind, texts } from '../testing/engine-case.ts';
 import { EtcdLogs } from './testing/etcd-logs.ts';
@@ -19,49 +18,56 @@ describe.skipIf(!hasEtcd())('opening a log in etcd', () => {
   afterAll(() => etcd.dispose());
 
   function refused(prefix: string, message: RegExp): Promise<void> {
-    return assert.rejects(logs.open(etcd.endpoint, prefix), { name: 'EngineError', code: 'unusable', message });
+    return expect(logs.open(etcd.endpoint, prefix)).rejects.toMatchObject({
+      name: 'EngineError',
+      code: 'unusable',
+      message: expect.stringMatching(message),
+    });
   }
 
   test('two logs in one etcd do not see each other', async () => {
-    // As names in a file system would, one is the beginning of the other.
+    // One prefix is the beginning of the other, as file names can be.
     const [a, b] = [await logs.open(etcd.endpoint, '/team/a'), await logs.open(etcd.endpoint, '/team/a2')];
     const one = await a.append([entry('of a')], logStart);
     await b.append([entry('of b')], logStart);
     await b.append([], await b.tail());
-    assert.deepEqual(texts(await readBehind(a, logStart, 1)), ['of a']);
-    assert.deepEqual(texts(await readBehind(b, logStart, 1)), ['of b']);
-    assert.deepEqual(await a.tail(), one);
+    expect(texts(await readBehind(a, logStart, 1))).toEqual(['of a']);
+    expect(texts(await readBehind(b, logStart, 1))).toEqual(['of b']);
+    expect(await a.tail()).toEqual(one);
   });
 
-  test('servers that make the same log at once have one log', async () => {
+  test('servers that create the same log at once share one log', async () => {
     const opened = await Promise.all([1, 2, 3, 4].map(() => logs.open(etcd.endpoint, '/made/at/once/')));
     const one = await opened[0]!.append([entry('one')], logStart);
-    for (const log of opened) assert.deepEqual(await log.tail(), one);
+    for (const log of opened) expect(await log.tail()).toEqual(one);
   });
 
   test('a prefix that holds other keys is refused, and they stay', async () => {
     etcd.control('put', '/registry/pods/one', 'theirs');
     await refused('/registry', /holds keys that are not of a Tenure log.*etcdctl del --prefix \/registry\//);
-    assert.equal(etcd.control('get', '--prefix', '/registry/', '--print-value-only').trim(), 'theirs');
+    expect(etcd.control('get', '--prefix', '/registry/', '--print-value-only').trim()).toBe('theirs');
   });
 
-  test('a head that is not of Tenure is refused', async () => {
+  test('a head that Tenure did not write is refused', async () => {
     etcd.control('put', '/git/head', 'ref: refs/heads/main');
     await refused('/git', /\/git\/head holds something that is not Tenure's/);
   });
 
   test('a newer format is refused', async () => {
-    etcd.control('put', '/newer/head', `tenure-head 2 ${'a'.repeat(32)} 1 whatever comes`);
+    etcd.control('put', '/newer/head', `tenure-head 2 ${'a'.repeat(32)} 1 further words`);
     await refused('/newer', /has format 2, this program reads 1: run the newer Tenure/);
   });
 
-  test('a head that contradicts itself is refused', async () => {
+  test('an inconsistent head is refused', async () => {
     etcd.control('put', '/broken/head', `tenure-head 1 ${'a'.repeat(32)} 1 abc 5`);
     const opening = logs.open(etcd.endpoint, '/broken');
-    await assert.rejects(opening, { code: 'damaged', message: /restore etcd from a backup/ });
+    await expect(opening).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringMatching(/restore etcd from a backup/),
+    });
   });
 
-  test('a prefix inside another log is refused, and no prefix at all', async () => {
+  test('a prefix inside another log is refused, and so is an empty prefix', async () => {
     await logs.open(etcd.endpoint, '/outer');
     await refused('/outer/inner/log', /lies inside the log whose head is \/outer\/head/);
     await refused('/', /give the log a name of its own/);
@@ -73,36 +79,39 @@ describe.skipIf(!hasEtcd())('opening a log in etcd', () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const opening = logs.open(`127.0.0.1:${port}`, '/x', { openTimeoutMs: 500 });
-    await assert.rejects(opening, {
+    await expect(opening).rejects.toMatchObject({
       code: 'unavailable',
-      message: new RegExp(`127.0.0.1:${port}: connect ECONNREFUSED`),
+      message: expect.stringMatching(new RegExp(`127.0.0.1:${port}: connect ECONNREFUSED`)),
     });
   });
 
-  test('what listens there and is no etcd is refused after a bounded time', async () => {
+  test('a server that is not etcd is refused after a bounded time', async () => {
     const server = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n').on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const opening = logs.open(`127.0.0.1:${port}`, '/x', { openTimeoutMs: 500 });
-    await assert.rejects(opening, { code: 'unavailable', message: new RegExp(`127.0.0.1:${port}: `) });
+    await expect(opening).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(new RegExp(`127.0.0.1:${port}: `)),
+    });
     server.close();
   });
 
-  test('an endpoint that is down is passed over', async () => {
+  test('an endpoint that is down is skipped', async () => {
     const log = await logs.open(etcd.endpoint, '/passed-over', { endpoints: ['127.0.0.1:1', etcd.endpoint] });
-    assert.equal((await log.append([entry('one')], logStart)).index, 1);
+    expect((await log.append([entry('one')], logStart)).index).toBe(1);
   });
 
-  test('who compacts is asked: a notice while nobody ever has, none with a dedicated etcd', async () => {
+  test('an etcd that was never compacted causes a notice, unless etcd is dedicated', async () => {
     const notices: string[] = [];
     const onNotice = (notice: string): void => void notices.push(notice);
     await logs.open(etcd.endpoint, '/noticed', { onNotice, dedicated: true });
-    assert.deepEqual(notices, []);
+    expect(notices).toEqual([]);
     await logs.open(etcd.endpoint, '/noticed', { onNotice });
-    assert.equal(notices.length, 1);
-    assert.match(notices[0]!, /--auto-compaction-retention.*--engine-dedicated/);
+    expect(notices.length).toBe(1);
+    expect(notices[0]!).toMatch(/--auto-compaction-retention.*--engine-dedicated/);
     etcd.control('compact', '3');
     await logs.open(etcd.endpoint, '/noticed', { onNotice });
-    assert.equal(notices.length, 1);
+    expect(notices.length).toBe(1);
   });
 });

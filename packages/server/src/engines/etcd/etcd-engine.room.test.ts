@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { EtcdProcess, hasEtcd } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
@@ -11,7 +10,7 @@ const mib = 1024 * 1024;
 /** A slice of a trim removes 500 of them. */
 const trimmedRecords = { commit: 600, ci: 1_100, soak: 5_100 }[inject('effort')];
 
-describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
+describe.skipIf(!hasEtcd())('the size of a log in etcd', () => {
   let etcd: EtcdProcess;
   const logs = new EtcdLogs();
 
@@ -25,7 +24,7 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
   const keysUnder = (prefix: string): string[] =>
     etcd.control('get', '--prefix', '--keys-only', prefix).split('\n').filter(Boolean);
 
-  test('a trim leaves no record and no part behind, in slices', async () => {
+  test('a trim removes every record and part, in slices', async () => {
     const prefix = logs.newPrefix();
     const log = await logs.open(etcd.endpoint, prefix);
     let at = await log.append(entries(1, 3 * mib), logStart);
@@ -34,28 +33,29 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     await log.saveSnapshot(at, chunksOf('state'));
     const before = log.sizeBytes();
     await log.trim(at.index);
-    assert.deepEqual(keysUnder(`${prefix}/log/`), []);
-    assert.deepEqual(keysUnder(`${prefix}/part/`), []);
-    assert.ok(before > 3 * mib && log.sizeBytes() < 1000, `${before}, then ${log.sizeBytes()}`);
+    expect(keysUnder(`${prefix}/log/`)).toEqual([]);
+    expect(keysUnder(`${prefix}/part/`)).toEqual([]);
+    expect(before, `${before}, then ${log.sizeBytes()}`).toBeGreaterThan(3 * mib);
+    expect(log.sizeBytes(), `${before}, then ${log.sizeBytes()}`).toBeLessThan(1000);
     await log.append([entry('more')], at);
-    assert.deepEqual(texts(await readBehind(log, at, 1)), ['more']);
-    await assert.rejects(readBehind(log, logStart, 1), { code: 'trimmed' });
+    expect(texts(await readBehind(log, at, 1))).toEqual(['more']);
+    await expect(readBehind(log, logStart, 1)).rejects.toMatchObject({ code: 'trimmed' });
   });
 
-  test('every server knows the size, whoever wrote and trimmed', async () => {
+  test('every server knows the size, also after appends and trims by other servers', async () => {
     const prefix = logs.newPrefix();
     const writer = await logs.open(etcd.endpoint, prefix);
     const one = await writer.append(entries(10, 10_000), logStart);
     const late = await logs.open(etcd.endpoint, prefix);
-    assert.equal(late.sizeBytes(), writer.sizeBytes());
+    expect(late.sizeBytes()).toBe(writer.sizeBytes());
     await writer.saveSnapshot(one, chunksOf(Buffer.alloc(50_000)));
     await writer.trim(one.index);
     await late.tail();
-    assert.equal(late.sizeBytes(), writer.sizeBytes());
-    assert.ok(late.sizeBytes() < 60_000);
+    expect(late.sizeBytes()).toBe(writer.sizeBytes());
+    expect(late.sizeBytes()).toBeLessThan(60_000);
   });
 
-  test('a snapshot in many parts replaces the old one and what an interrupted one has left', async () => {
+  test('a snapshot in many parts replaces the old one and the remains of an interrupted one', async () => {
     const prefix = logs.newPrefix();
     const log = await logs.open(etcd.endpoint, prefix);
     const one = await log.append([entry('one')], logStart);
@@ -64,10 +64,10 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     etcd.control('put', orphan, 'of a server that was killed');
     const stateful = Array.from({ length: 40 }, (_, at) => Buffer.alloc(100_000, `${at}`));
     await log.saveSnapshot(one, chunksOf(...stateful));
-    assert.equal((await readSnapshot(log))?.chunks.length, 40);
+    expect((await readSnapshot(log))?.chunks.length).toBe(40);
     const left = keysUnder(`${prefix}/snap/`);
-    assert.equal(left.length, 4, left.join('\n'));
-    assert.ok(!left.includes(orphan));
+    expect(left.length, left.join('\n')).toBe(4);
+    expect(left).not.toContain(orphan);
   });
 
   test('a snapshot that is replaced while it is read is read to its end, until etcd is compacted', async () => {
@@ -77,23 +77,20 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     const readers = [await log.loadSnapshot(), await log.loadSnapshot()].map((snapshot) =>
       snapshot!.chunks[Symbol.asyncIterator](),
     );
-    for (const reader of readers) assert.equal((await reader.next()).done, false);
+    for (const reader of readers) expect((await reader.next()).done).toBe(false);
     await log.saveSnapshot(logStart, chunksOf('new'));
-    for (let read = 1; read < 6; read++) assert.equal((await readers[0]!.next()).done, false);
-    assert.equal((await readers[0]!.next()).done, true);
+    for (let read = 1; read < 6; read++) expect((await readers[0]!.next()).done).toBe(false);
+    expect((await readers[0]!.next()).done).toBe(true);
     const status = JSON.parse(etcd.control('endpoint', 'status', '--write-out=json')) as {
       Status: { header: { revision: number } };
     }[];
     etcd.control('compact', `${status[0]!.Status.header.revision}`);
-    await assert.rejects(
-      async () => {
-        for (let read = 1; read < 7; read++) await readers[1]!.next();
-      },
-      { code: 'trimmed' },
-    );
+    await expect(async () => {
+      for (let read = 1; read < 7; read++) await readers[1]!.next();
+    }).rejects.toMatchObject({ code: 'trimmed' });
   });
 
-  test('a part that is changed or missing is damage, never skipped', async () => {
+  test('a changed or missing part is reported as damage, never skipped', async () => {
     const prefix = logs.newPrefix();
     const log = await logs.open(etcd.endpoint, prefix);
     const one = await log.append(entries(1, 100_000), logStart);
@@ -101,16 +98,19 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
     await log.append([entry('three')], two);
     await log.saveSnapshot(one, chunksOf('state'));
     const [part] = keysUnder(`${prefix}/snap/`);
-    // As many bytes as one frame with 'state' has.
+    // The same size as one frame with 'state'.
     etcd.control('put', part!, 'corrupted');
-    await assert.rejects(readSnapshot(log), { name: 'EngineError', code: 'damaged' });
+    await expect(readSnapshot(log)).rejects.toMatchObject({ name: 'EngineError', code: 'damaged' });
     etcd.control('del', `${prefix}/log/0000000000000002`);
-    await assert.rejects(readBehind(log, one, 1), { code: 'damaged', message: /entry 2, which is missing/ });
+    await expect(readBehind(log, one, 1)).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringMatching(/entry 2, which is missing/),
+    });
     etcd.control('del', '--prefix', `${prefix}/part/`);
-    await assert.rejects(readBehind(log, logStart, 1), { code: 'damaged' });
+    await expect(readBehind(log, logStart, 1)).rejects.toMatchObject({ code: 'damaged' });
   });
 
-  test('only with a dedicated etcd are its old revisions compacted', async () => {
+  test('old revisions are compacted only in a dedicated etcd', async () => {
     const [shared, own] = [logs.newPrefix(), logs.newPrefix()];
     for (const [prefix, dedicated] of [
       [shared, false],
@@ -123,8 +123,8 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
         await log.saveSnapshot(one, chunksOf('state'));
         await log.trim(1);
         const read = (): string => fresh.control('get', '--rev=2', `${prefix}/head`);
-        if (dedicated) assert.throws(read, /compacted/);
-        else assert.match(read(), /tenure-head/);
+        if (dedicated) expect(read).toThrow(/compacted/);
+        else expect(read()).toMatch(/tenure-head/);
         await log.append([entry('two')], one);
       } finally {
         await logs.closeAll();
@@ -151,29 +151,30 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
       return log.append([entry('goes on')], tail);
     }
 
-    // With a long interval etcd tells sizes that are old, as it does with a short one on a fast disk.
+    // With a long commit interval etcd reports outdated sizes, as it does with a short one on a fast disk.
     test.each(['100ms', '1m'])('a snapshot that does not fit stops no writes, commits every %s', async (interval) => {
       await startSmall(quotaBytes, `--backend-batch-interval=${interval}`);
       const log = await logs.open(small.endpoint, '/fits', { quotaBytes });
       await log.saveSnapshot(logStart, chunksOf('small'));
       const one = await appendsGoOn(log);
       const refused = log.saveSnapshot(one, chunksOf(...entries(60, mib)));
-      await assert.rejects(refused, { name: 'EngineError', code: 'unavailable', message: /quota is 48 MiB/ });
-      assert.deepEqual(await readSnapshot(log), { index: 0, chunks: ['small'] });
+      await expect(refused).rejects.toMatchObject({
+        name: 'EngineError',
+        code: 'unavailable',
+        message: expect.stringMatching(/quota is 48 MiB/),
+      });
+      expect(await readSnapshot(log)).toEqual({ index: 0, chunks: ['small'] });
       await appendsGoOn(log);
-      assert.equal(
-        small.control('get', '--prefix', '--keys-only', '/fits/snap/').split('\n').filter(Boolean).length,
-        1,
-      );
+      expect(small.control('get', '--prefix', '--keys-only', '/fits/snap/').split('\n').filter(Boolean).length).toBe(1);
     });
 
-    test('at the quota nothing is written, with a message that says what to do, and reading goes on', async () => {
+    test('at the quota nothing is written, the message names the remedy, and reads continue', async () => {
       const soonFullBytes = 16 * mib;
       await startSmall(soonFullBytes);
-      // Each write at the quota is tried until its time is up.
+      // Each write at the quota is retried until its timeout.
       const log = await logs.open(small.endpoint, '/full', { quotaBytes: soonFullBytes, requestTimeoutMs: 800 });
       let at = logStart;
-      // On a busy machine an append may run out of time long before: the next one begins where the log then ends.
+      // On a busy machine an append may time out long before: the next one begins at the actual end of the log.
       const isLate = (error: unknown): boolean =>
         error instanceof EngineError && /Deadline exceeded/.test(error.message);
       const filling = async (): Promise<void> => {
@@ -186,15 +187,15 @@ describe.skipIf(!hasEtcd())('the room that a log takes in etcd', () => {
           }
         }
       };
-      await assert.rejects(filling(), {
+      await expect(filling()).rejects.toMatchObject({
         name: 'EngineError',
         // Which of its two requests meets the quota is chance; the one that commits may be applied all the same.
-        code: /^(unavailable|unknown)$/,
-        message: /database space exceeded.*etcdctl defrag.*alarm disarm/,
+        code: expect.stringMatching(/^(unavailable|unknown)$/),
+        message: expect.stringMatching(/database space exceeded.*etcdctl defrag.*alarm disarm/),
       });
       const tail = await log.tail();
-      assert.ok(tail.index - at.index <= 1);
-      assert.equal((await readBehind(log, logStart, tail.index)).length, tail.index);
+      expect(tail.index - at.index).toBeLessThanOrEqual(1);
+      expect((await readBehind(log, logStart, tail.index)).length).toBe(tail.index);
     });
   });
 });

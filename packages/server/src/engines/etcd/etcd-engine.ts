@@ -1,8 +1,8 @@
 import { EngineError } from '../engine-error.ts';
 import type { EngineState } from '../engine-health.ts';
 import type { LoggedEntry, Position, SharedLogEngine, StoredSnapshot } from '../log-engine.ts';
-import { EtcdClient } from './etcd-client.ts';
-import type { EtcdCredentials, EtcdTls } from './etcd-client.ts';
+import { EtcdLogClient } from './etcd-log-client.ts';
+import type { EtcdCredentials, EtcdTls } from './etcd-log-client.ts';
 import { troubleOf } from './engine-error-of.ts';
 import { etcdNotices } from './etcd-notices.ts';
 import { LogAppender } from './log-appender.ts';
@@ -18,42 +18,45 @@ import type { StoredLog } from './stored-log.ts';
 export interface EtcdEngineOptions {
   /** host:port of each member. */
   readonly endpoints: readonly string[];
-  /** The log has every key under it: `/tenure` stands for `/tenure/...`. Several logs in one etcd have one each. */
+  /**
+   * All keys of the log are under it: `/tenure` stands for `/tenure/...`. Each log in one etcd needs its own prefix.
+   */
   readonly prefix: string;
   /** Refuse a prefix without a log. False by default. */
   readonly mustExist?: boolean;
   readonly credentials?: EtcdCredentials;
-  /** With TLS, even if it is empty; without it in the clear. */
+  /** Uses TLS when given, even if it is empty; without it plain text. */
   readonly tls?: EtcdTls;
-  /** etcd is for this log alone: its old revisions are compacted with each trim. False by default. */
+  /** etcd serves only this log: its old revisions are compacted with each trim. False by default. */
   readonly dedicated?: boolean;
-  /** etcd's --quota-backend-bytes, for versions before 3.6, which do not tell it. 2 GiB by default, as etcd's. */
+  /** etcd's --quota-backend-bytes, for versions before 3.6, which do not report it. 2 GiB by default, as in etcd. */
   readonly quotaBytes?: number;
   /**
-   * After this the outcome of an append is unknown, and a read is asked of another member. A member holds what it sent
-   * to a leader that died for seven seconds, though there is a new one after one: so less is more. 2 s by default.
+   * After this time the outcome of an append is unknown, and a read is sent to another member. A member holds a request
+   * that it sent to a dead leader for seven seconds, although a new leader is elected after one, so a short timeout is
+   * better. 2 s by default.
    */
   readonly requestTimeoutMs?: number;
   /** How long opening waits for etcd. 10 s by default. */
   readonly openTimeoutMs?: number;
-  /** Followers that hear nothing for so long look for themselves. 1 s by default. */
+  /** Followers that receive nothing for this long read the log themselves. 1 s by default. */
   readonly pollIntervalMs?: number;
-  /** Told what the operator should know, in a sentence. */
+  /** Receives a sentence for the operator. */
   readonly onNotice?: (notice: string) => void;
-  /** Told when etcd can no longer be reached, and when it can again. The first call is never `reachable: true`. */
+  /** Called when etcd can no longer be reached, and when it can again. The first call is never `reachable: true`. */
   readonly onState?: (state: EngineState) => void;
 }
 
 /**
- * Opens the log under a prefix in etcd, which is made if need be. Any number of servers may have it open. Rejects with
- * EngineError `unavailable` (etcd cannot be reached) or `unusable` (the message says what to do), and then nothing was
- * changed.
+ * Opens the log under a prefix in etcd, and creates it if it does not exist. Any number of servers may have it open.
+ * Rejects with EngineError `unavailable` (etcd cannot be reached) or `unusable` (the message names the remedy); then
+ * nothing was changed.
  */
 export async function openEtcdEngine(options: EtcdEngineOptions): Promise<SharedLogEngine> {
   const keys = new LogKeys(options.prefix);
   if (options.endpoints.length === 0) throw new EngineError('unusable', 'no etcd endpoint was given');
   let isReachable = true;
-  const client = new EtcdClient({
+  const client = new EtcdLogClient({
     endpoints: options.endpoints,
     ...options.credentials,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
@@ -90,9 +93,9 @@ class EtcdEngine implements SharedLogEngine {
   readonly #watch: LogWatch;
   readonly #snapshots: SnapshotStore;
   readonly #trimmer: LogTrimmer;
-  /** Aborts when closing begins: followers and walks over a snapshot end. */
+  /** Aborts when closing begins: ends followers and snapshot reads. */
   readonly #ending = new AbortController();
-  /** What is out now, so that close can wait for it. */
+  /** The operations in progress, so that close can wait for them. */
   #appending: Promise<Position> | undefined;
   #saving: Promise<void> | undefined;
   #trimming: Promise<void> = Promise.resolve();
@@ -109,7 +112,7 @@ class EtcdEngine implements SharedLogEngine {
 
   async append(batch: readonly Uint8Array[], after: Position): Promise<Position> {
     this.#check();
-    if (this.#appending !== undefined) throw new Error('an append was begun while another one is out');
+    if (this.#appending !== undefined) throw new Error('an append was begun while another one is in progress');
     this.#appending = this.#appender.append(batch, after);
     try {
       return await this.#appending;
@@ -136,7 +139,7 @@ class EtcdEngine implements SharedLogEngine {
   async *#follow(from: Position, stop: AbortSignal): AsyncGenerator<readonly LoggedEntry[]> {
     const watch = this.#watch;
     let at = from;
-    /** The round in which the log was read by key last; the epoch in which such a read has found its end. */
+    /** The last round in which the log was read by key; the epoch in which such a read has reached the end. */
     let round: number | undefined;
     let epochAtEnd: number | undefined;
     while (!stop.aborted) {
@@ -144,7 +147,7 @@ class EtcdEngine implements SharedLogEngine {
       const isJoined = record?.before.position.hash === at.hash;
       const mustRead = round !== watch.round || watch.hasSeenBeyond(at.index);
       if (!isJoined && !mustRead) {
-        await watch.bell.wait(stop);
+        await watch.notifier.wait(stop);
         continue;
       }
       const readIn = { round: watch.round, epoch: watch.epoch };
@@ -159,7 +162,7 @@ class EtcdEngine implements SharedLogEngine {
       const hasEnded = at.index === start;
       if (!hasEnded && epochAtEnd === watch.epoch) watch.expect(at.index);
       if (hasEnded) epochAtEnd = readIn.epoch;
-      // As long as there is more, it is read by key; what the watch has meanwhile comes after that.
+      // While more entries exist, they are read by key; records received from the watch meanwhile come after them.
       round = hasEnded ? readIn.round : undefined;
     }
   }
@@ -191,7 +194,7 @@ class EtcdEngine implements SharedLogEngine {
   async #saveSnapshot(position: Position, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     const { snapshot } = await this.#log.look();
     if (snapshot !== undefined && position.index < snapshot.position.index) return;
-    // Whoever saves the state of another log learns it here.
+    // A server that saves the state of another log is refused here.
     const behind = this.#reader.behind(position, this.#ending.signal);
     await behind.next();
     await behind.return(undefined);

@@ -1,14 +1,14 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { EtcdError } from 'tenure/etcd';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { engineErrorOf } from './engine-error-of.ts';
 import type { LogKeys } from './log-keys.ts';
 
-/** These lose or invent data after a crash of a member, by etcd's own word. */
+/** According to etcd, these versions lose or invent data after a crash of a member. */
 const unsafeVersion = /^3\.5\.[0-2]$/;
 
-/** What the operator of this etcd should know at start. Rejects with EngineError. */
-export async function etcdNotices(client: EtcdClient, keys: LogKeys, isDedicated: boolean): Promise<string[]> {
+/** Notices for the operator about this etcd at start. Rejects with EngineError. */
+export async function etcdNotices(client: EtcdLogClient, keys: LogKeys, isDedicated: boolean): Promise<string[]> {
   const notices: string[] = [];
   try {
     const { version } = await client.read(etcdserverpb.Maintenance.method.status, {});
@@ -17,7 +17,7 @@ export async function etcdNotices(client: EtcdClient, keys: LogKeys, isDedicated
     }
     if (!isDedicated && (await nobodyCompacts(client, keys))) {
       notices.push(
-        'this etcd was not compacted so far; if that never happens, it keeps every revision and stops all writes at ' +
+        'this etcd was never compacted; without compaction it keeps every revision and stops all writes at ' +
           'its quota: start etcd with --auto-compaction-mode and --auto-compaction-retention, or, if it is for ' +
           'Tenure alone, start Tenure with --engine-dedicated true',
       );
@@ -28,11 +28,8 @@ export async function etcdNotices(client: EtcdClient, keys: LogKeys, isDedicated
   }
 }
 
-/**
- * How etcd is set to compact itself cannot be asked. But its first revision can be read until it is compacted for the
- * first time.
- */
-async function nobodyCompacts(client: EtcdClient, keys: LogKeys): Promise<boolean> {
+/** etcd does not report its auto-compaction settings, but its first revision can be read until the first compaction. */
+async function nobodyCompacts(client: EtcdLogClient, keys: LogKeys): Promise<boolean> {
   try {
     await client.read(etcdserverpb.KV.method.range, { key: keys.head, revision: 1n, countOnly: true });
     return true;

@@ -3,7 +3,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import type { mvccpb } from '@tenure/protocol';
 import type { KeyRange } from './log-keys.ts';
 
-/** The parts of transactions, as the generated messages want them. */
+/** The parts of transactions, in the form of the generated messages. */
 
 export type Compare = MessageInitShape<typeof etcdserverpb.CompareSchema>;
 export type RequestOp = MessageInitShape<typeof etcdserverpb.RequestOpSchema>;
@@ -43,7 +43,7 @@ export function holdsNothing(range: KeyRange): Compare {
   return { ...range, target: target.VERSION, result: result.EQUAL, targetUnion: { case: 'version', value: 0n } };
 }
 
-/** What the operation at `at` has read; nothing if it was no read. */
+/** The result of the read operation at `at`; empty if that operation was not a read. */
 export function keysRead(answer: etcdserverpb.TxnResponse, at: number): readonly mvccpb.KeyValue[] {
   const { response } = answer.responses[at] ?? {};
   return response?.case === 'responseRange' ? response.value.kvs : [];

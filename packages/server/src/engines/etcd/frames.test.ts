@@ -1,13 +1,12 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FrameCutter, framesOf } from './frames.ts';
 import { PartWriter } from './part-writer.ts';
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 20 });
 
 describe('frames', () => {
-  test('come out as they went in, however the bytes are cut', () => {
+  test('are decoded as encoded, for any split of the bytes', () => {
     fc.assert(
       fc.property(chunks, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }), (all, sizes) => {
         const bytes = framesOf(all);
@@ -18,16 +17,13 @@ describe('frames', () => {
           cut.push(...cutter.push(bytes.subarray(at, end)));
           at = end;
         }
-        assert.ok(cutter.isAtEnd);
-        assert.deepEqual(
-          cut.map((one) => one.toString('hex')),
-          all.map((one) => Buffer.from(one).toString('hex')),
-        );
+        expect(cutter.isAtEnd).toBe(true);
+        expect(cut.map((one) => one.toString('hex'))).toEqual(all.map((one) => Buffer.from(one).toString('hex')));
       }),
     );
   });
 
-  test('that are cut short are not at their end', () => {
+  test('that are truncated are not complete', () => {
     fc.assert(
       fc.property(chunks, fc.nat(), (all, where) => {
         const bytes = framesOf(all);
@@ -36,25 +32,25 @@ describe('frames', () => {
         const short = bytes.subarray(0, where % (bytes.length + 1));
         const cutter = new FrameCutter();
         cutter.push(short);
-        assert.equal(cutter.isAtEnd, boundaries.has(short.length));
+        expect(cutter.isAtEnd).toBe(boundaries.has(short.length));
       }),
     );
   });
 
-  test('are handed on in parts of one size, which make the same bytes', async () => {
+  test('are passed on in parts of one size with the same bytes', async () => {
     await fc.assert(
       fc.asyncProperty(chunks, fc.integer({ min: 1, max: 50 }), async (all, partBytes) => {
         const parts: Buffer[] = [];
         const writer = new PartWriter(partBytes, (part, number) => {
-          assert.equal(number, parts.length);
+          expect(number).toBe(parts.length);
           parts.push(Buffer.from(part));
           return Promise.resolve();
         });
         for (const one of all) await writer.writeFrame(one);
         const bytes = framesOf(all);
-        assert.equal(await writer.finish(), bytes.length);
-        assert.deepEqual(Buffer.concat(parts), Buffer.from(bytes));
-        for (const part of parts.slice(0, -1)) assert.equal(part.length, partBytes);
+        expect(await writer.finish()).toBe(bytes.length);
+        expect(Buffer.concat(parts)).toEqual(Buffer.from(bytes));
+        for (const part of parts.slice(0, -1)) expect(part.length).toBe(partBytes);
       }),
     );
   });

@@ -1,7 +1,7 @@
-/** A frame is a length (u32, little-endian) and so many bytes. */
+/** A frame is a length (u32, little-endian) and that many bytes. */
 export const frameHeaderBytes = 4;
 
-/** A frame for each, in one piece. */
+/** One frame per entry, in one buffer. */
 export function framesOf(all: readonly Uint8Array[]): Buffer {
   const frames = Buffer.allocUnsafeSlow(all.reduce((sum, { length }) => sum + frameHeaderBytes + length, 0));
   let at = 0;
@@ -13,19 +13,19 @@ export function framesOf(all: readonly Uint8Array[]): Buffer {
   return frames;
 }
 
-/** Cuts frames out of pieces that were cut without regard to them. */
+/** Decodes frames from chunks of any size. */
 export class FrameCutter {
   #pieces: Buffer[] = [];
   #heldBytes = 0;
-  /** So many must be there before a frame can be cut. */
+  /** The number of bytes needed before the next frame can be decoded. */
   #neededBytes = frameHeaderBytes;
 
-  /** Whether every byte so far belongs to a frame that was cut. */
+  /** Whether every byte so far belongs to a decoded frame. */
   get isAtEnd(): boolean {
     return this.#heldBytes === 0;
   }
 
-  /** What the frames hold that are whole with this piece. May share its memory. */
+  /** The contents of the frames completed by this chunk. May share its memory. */
   push(piece: Buffer): Buffer[] {
     this.#pieces.push(piece);
     this.#heldBytes += piece.length;

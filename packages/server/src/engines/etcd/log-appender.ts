@@ -14,16 +14,16 @@ import { bytesBehind, encodeRecord } from './log-record.ts';
 import type { LogRecord } from './log-record.ts';
 import type { StoredLog } from './stored-log.ts';
 
-/** Records up to this size hold their entries; so a read of many records has a bounded size. */
+/** Records up to this size contain their entries, so a read of many records has a bounded size. */
 const maxInlineBytes = 64 * 1024;
-/** etcd takes requests of 1.5 MiB by default; what lies around a part is far below the rest. */
+/** etcd accepts requests of 1.5 MiB by default; the overhead of a part is far below the difference. */
 export const maxPartBytes = 1024 * 1024;
 /** A batch is held in memory as a whole. */
 const maxBodyBytes = 1024 * 1024 * 1024;
 
-/** An append that is ready to be sent. */
+/** A prepared append. */
 interface PreparedAppend {
-  /** The head once it is written. */
+  /** The head after the append. */
   readonly end: LogMark;
   readonly record: LogRecord;
   readonly body: Buffer;
@@ -31,9 +31,9 @@ interface PreparedAppend {
 }
 
 /**
- * Appends by one transaction: if the head is exactly what it was, put the record and the new head. What does not fit
- * into the transaction is put before it, under an id of its own, and counts only once the record names it. The rest of
- * an append that failed can never be appended once the head has moved, so that a trim may remove it.
+ * Appends with one transaction: if the head is unchanged, put the record and the new head. A body too large for the
+ * transaction is put before it, under an id of its own, and counts only once the record names it. The leftover parts of
+ * a failed append can never be appended once the head has moved, so a trim may remove them.
  */
 export class LogAppender {
   readonly #log: StoredLog;
@@ -59,13 +59,13 @@ export class LogAppender {
     }
   }
 
-  /** Puts the body under keys of its own. A failure here has appended nothing. */
+  /** Puts the body under keys of its own. After a failure here nothing has been appended. */
   async #stage(prepared: PreparedAppend): Promise<void> {
     try {
       for (const put of this.#partPuts(prepared)) await this.#log.client.read(etcdserverpb.KV.method.put, put);
     } catch (error) {
       await this.#remove(prepared);
-      throw engineErrorOf('an append was not written, since a part of it could not be', error, 'unavailable');
+      throw engineErrorOf('an append was not written, because a part of it could not be written', error, 'unavailable');
     }
   }
 
@@ -92,7 +92,7 @@ export class LogAppender {
 
   #refused(answer: etcdserverpb.TxnResponse, after: Position): EngineError {
     const head = this.#log.markOf('head', keysRead(answer, 0)[0]);
-    // The position is right and the size is not: what was counted here is not what was written.
+    // The position matches and the size does not: another writer's size is stored, not the one counted here.
     if (isAt(head, after)) return this.#log.damagedAt(this.#log.keys.head.toString());
     this.#log.noteHead(head);
     return conflict(head.position, after);
@@ -105,7 +105,7 @@ export class LogAppender {
     }
   }
 
-  /** What is left where etcd cannot be asked goes with the next trim. */
+  /** Keys that cannot be deleted while etcd is unreachable are removed by the next trim. */
   async #remove({ record, id }: PreparedAppend): Promise<void> {
     const range: KeyRange = this.#log.keys.parts(record.before.position.index, id);
     await this.#log.client.write(etcdserverpb.KV.method.deleteRange, range).catch(() => undefined);

@@ -1,6 +1,6 @@
 import { EngineError } from '../engine-error.ts';
 
-/** All keys that begin with `key`, as etcd's requests want it: [key, rangeEnd). */
+/** All keys that begin with `key`, as a range for etcd's requests: [key, rangeEnd). */
 export interface KeyRange {
   readonly key: Buffer;
   readonly rangeEnd: Buffer;
@@ -9,9 +9,9 @@ export interface KeyRange {
 /**
  * The names of the keys of one log, all under `<prefix>/`:
  *
- * - `head`, `base`, `snapshot`: where the log ends and begins, and its newest snapshot (log-mark.ts);
- * - `log/<index>`: what one append wrote (log-record.ts), named by its LAST entry, so that the first key at or behind
- *   an index is the record with that entry;
+ * - `head`, `base`, `snapshot`: the end and the beginning of the log, and its newest snapshot (log-mark.ts);
+ * - `log/<index>`: the record of one append (log-record.ts), named by its LAST entry, so that the first key at or after
+ * an index is the record with that entry;
  * - `part/<index before>/<id>/<number>`: the entries of a record that is too large for one value;
  * - `snap/<index>-<id>/<number>`: the parts of a snapshot.
  *
@@ -39,12 +39,12 @@ export class LogKeys {
     return this.#under('');
   }
 
-  /** The records whose last entry is at `fromIndex` or behind it. */
+  /** The records whose last entry is at or after `fromIndex`. */
   recordsFrom(fromIndex: number): KeyRange {
     return { key: this.record(fromIndex), rangeEnd: this.#under('log/').rangeEnd };
   }
 
-  /** The records whose last entry is at `upToIndex` or before it. */
+  /** The records whose last entry is at or before `upToIndex`. */
   recordsUpTo(upToIndex: number): KeyRange {
     return { key: this.record(0), rangeEnd: this.record(upToIndex + 1) };
   }
@@ -53,7 +53,7 @@ export class LogKeys {
     return this.#key(`log/${hex(lastIndex, 16)}`);
   }
 
-  /** The last index that a record's key names; undefined when it is no such key. */
+  /** The last index in a record's key; undefined for any other key. */
   recordIndex(key: Uint8Array): number | undefined {
     const name = Buffer.from(key).toString('utf8').slice(this.prefix.length);
     const digits = /^\/log\/([0-9a-f]{16})$/.exec(name)?.[1];
@@ -69,8 +69,8 @@ export class LogKeys {
   }
 
   /**
-   * The parts of all records that begin before `index`, and those of appends there that came to nothing: none of them
-   * can be appended any more once the log has got beyond.
+   * The parts of all records that begin before `index`, including the parts of failed appends there: those can no
+   * longer be appended once the log has grown past them.
    */
   partsBefore(index: number): KeyRange {
     return { key: this.#key('part/'), rangeEnd: this.#key(`part/${hex(index, 16)}`) };
@@ -88,14 +88,14 @@ export class LogKeys {
     return this.#under('snap/');
   }
 
-  /** The parts of the same snapshot as the part with this key; undefined when it is no such key. */
+  /** The other parts of the snapshot that this part's key belongs to; undefined for any other key. */
   snapshotPartsOf(key: Uint8Array): KeyRange | undefined {
     const name = Buffer.from(key).toString('utf8').slice(this.prefix.length);
     const group = /^\/(snap\/[0-9a-f]{16}-[0-9a-f]{32}\/)[0-9a-f]{8}$/.exec(name)?.[1];
     return group === undefined ? undefined : this.#under(group);
   }
 
-  /** The heads that logs above this one would have: `/a` and `/a/b` share keys. */
+  /** The heads of possible logs at parent prefixes: `/a` and `/a/b` share keys. */
   get headsAbove(): readonly Buffer[] {
     const parts = this.prefix.split('/');
     const above = parts.slice(1, -1).map((_, at) => parts.slice(0, at + 2).join('/'));
@@ -107,7 +107,7 @@ export class LogKeys {
     return Buffer.from(`${this.prefix}/${name}`);
   }
 
-  /** `name` is empty or ends in a slash; the character behind the slash ends the range. */
+  /** `name` is empty or ends in a slash; the next character after the slash ends the range. */
   #under(name: string): KeyRange {
     const key = this.#key(name);
     const rangeEnd = Buffer.from(key);

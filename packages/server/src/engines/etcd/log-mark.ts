@@ -1,21 +1,21 @@
 import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 
-/** A place in the log, with the bytes of all records before it since the log was made. */
+/** A position in the log, with the total size of all records before it since the log was created. */
 export interface LogMark {
   readonly position: Position;
   readonly bytesBefore: number;
 }
 
-/** What the key `snapshot` says of the newest one. */
+/** The value of the key `snapshot`, about the newest snapshot. */
 export interface SnapshotMark {
   readonly position: Position;
   /** 32 hex digits, in the keys of its parts. */
   readonly id: string;
-  /** Of all its parts together; each has `partBytes` but the last one. */
+  /** Of all its parts together; each has `partBytes` except the last one. */
   readonly bytes: number;
   readonly partBytes: number;
-  /** Of all its parts together, in hex. */
+  /** Digest of all its parts, in hex. */
   readonly sha256: string;
 }
 
@@ -23,9 +23,9 @@ export interface SnapshotMark {
 export type MarkKind = 'head' | 'base';
 
 /**
- * The values of the keys `head`, `base` and `snapshot` are lines of text, so that `etcdctl get` shows what they say:
- * `tenure-<kind> <format> <log> <index> <hash> ...`. `<log>` is chosen when the log is made: what belongs to another
- * log is never taken for ours.
+ * The values of the keys `head`, `base` and `snapshot` are lines of text, readable with `etcdctl get`: `tenure-<kind>
+ * <format> <log> <index> <hash> ...`. `<log>` is a random id from the creation of the log: data of another log is never
+ * mistaken for this one's.
  */
 const format = 1;
 const shape = /^tenure-(head|base|snapshot) (\d+) (.*)$/s;
@@ -40,7 +40,7 @@ export function encodeSnapshotMark(log: string, mark: SnapshotMark): Buffer {
   return Buffer.from(`tenure-snapshot ${format} ${words.join(' ')}`);
 }
 
-/** Reads a head or a base, and whose it is. Throws EngineError `unusable` or `damaged`. */
+/** Parses a head or a base, with the id of its log. Throws EngineError `unusable` or `damaged`. */
 export function decodeMark(kind: MarkKind, key: Buffer, value: Uint8Array): LogMark & { readonly log: string } {
   const [log, index, hash, bytes, ...more] = wordsOf(kind, key, value);
   const mark = { log: log ?? '', position: positionOf(index, hash), bytesBefore: Number(bytes) };
@@ -50,7 +50,7 @@ export function decodeMark(kind: MarkKind, key: Buffer, value: Uint8Array): LogM
   return { ...mark, position: mark.position };
 }
 
-/** Reads what `encodeSnapshotMark` wrote, and whose it is. Throws EngineError `unusable` or `damaged`. */
+/** Parses the output of `encodeSnapshotMark`, with the id of its log. Throws EngineError `unusable` or `damaged`. */
 export function decodeSnapshotMark(key: Buffer, value: Uint8Array): SnapshotMark & { readonly log: string } {
   const [log = '', index, hash, id = '', bytes, partBytes, sha256 = '', ...more] = wordsOf('snapshot', key, value);
   const position = positionOf(index, hash);

@@ -3,7 +3,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { EtcdError } from 'tenure/etcd';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { engineErrorOf } from './engine-error-of.ts';
 import { getOp, holdsNothing, keysRead, putOp } from './etcd-requests.ts';
 import type { LogKeys } from './log-keys.ts';
@@ -11,18 +11,18 @@ import { decodeMark, encodeMark } from './log-mark.ts';
 import type { LogMark } from './log-mark.ts';
 import { StoredLog } from './stored-log.ts';
 
-/** What the operator is asked to grant, word for word. */
+/** The permission that the operator has to grant, as a command. */
 function grantHelp(keys: LogKeys): string {
   return `etcdctl role grant-permission ROLE readwrite ${keys.prefix}/ --prefix=true`;
 }
 
 /**
- * Finds the log, or makes an empty one where there is nothing yet. Rejects with EngineError `unavailable` when etcd
- * cannot be reached within `timeoutMs`, and with `unusable` when the prefix is somebody else's, the format a newer
- * one, or the user may not read and write here.
+ * Finds the log, or creates an empty one if the prefix is empty. Rejects with EngineError `unavailable` when etcd
+ * cannot be reached within `timeoutMs`, and with `unusable` when the prefix holds other keys, the format is newer, or
+ * the user may not read and write here.
  */
 export async function openStoredLog(
-  client: EtcdClient,
+  client: EtcdLogClient,
   keys: LogKeys,
   { timeoutMs, mustExist }: { readonly timeoutMs: number; readonly mustExist: boolean },
 ): Promise<StoredLog> {
@@ -48,8 +48,8 @@ export async function openStoredLog(
   }
 }
 
-/** A connection that TLS has broken says little of why. */
-function reachHelp({ usesTls }: EtcdClient): string {
+/** The error of a connection broken by TLS says little about the reason. */
+function reachHelp({ usesTls }: EtcdLogClient): string {
   const files = usesTls
     ? 'see that --engine-cacert, --engine-cert and --engine-key are what it wants'
     : 'give --engine-cacert if it asks for TLS';
@@ -58,20 +58,20 @@ function reachHelp({ usesTls }: EtcdClient): string {
 
 type FoundHead = LogMark & { readonly log: string };
 
-async function readHead(client: EtcdClient, keys: LogKeys, timeoutMs: number): Promise<FoundHead | undefined> {
+async function readHead(client: EtcdLogClient, keys: LogKeys, timeoutMs: number): Promise<FoundHead | undefined> {
   const { kvs } = await client.read(etcdserverpb.KV.method.range, { key: keys.head }, timeoutMs);
   return kvs[0] && decodeMark('head', keys.head, kvs[0].value);
 }
 
-/** Deletes a key that is never there: that takes no revision, but the right to write. */
-async function checkWriteAccess(client: EtcdClient, keys: LogKeys): Promise<void> {
+/** Deletes a key that never exists: that creates no revision, but needs write permission. */
+async function checkWriteAccess(client: EtcdLogClient, keys: LogKeys): Promise<void> {
   const { key } = keys.everything;
   const rangeEnd = Buffer.concat([key, Buffer.of(0)]);
   await client.read(etcdserverpb.KV.method.deleteRange, { key, rangeEnd });
 }
 
-/** Only where there is nothing at all. Of several servers that start at once one makes it, and the others find it. */
-async function makeLog(client: EtcdClient, keys: LogKeys): Promise<FoundHead> {
+/** Only for an empty prefix. Of several servers that start at once one creates the log, and the others find it. */
+async function makeLog(client: EtcdLogClient, keys: LogKeys): Promise<FoundHead> {
   await checkLogsAbove(client, keys);
   const log = randomBytes(16).toString('hex');
   const start: LogMark = { position: logStart, bytesBefore: 0 };
@@ -92,8 +92,8 @@ async function makeLog(client: EtcdClient, keys: LogKeys): Promise<FoundHead> {
   throw new EngineError('unusable', message);
 }
 
-/** `/a/b` would lie among the keys of a log `/a`. Prefixes that this user may not read are not his to take, either. */
-async function checkLogsAbove(client: EtcdClient, keys: LogKeys): Promise<void> {
+/** `/a/b` would be among the keys of a log `/a`. Parent prefixes that this user may not read are skipped. */
+async function checkLogsAbove(client: EtcdLogClient, keys: LogKeys): Promise<void> {
   for (const key of keys.headsAbove) {
     const { kvs } = await client.read(etcdserverpb.KV.method.range, { key }).catch((error: unknown) => {
       if (error instanceof EtcdError && error.etcdCode === 'denied') return { kvs: [] };

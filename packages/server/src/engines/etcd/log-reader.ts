@@ -1,17 +1,15 @@
-import { etcdserverpb } from '@tenure/protocol';
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
-import { engineErrorOf } from './engine-error-of.ts';
 import { BodyCutter, bytesBehind, lastIndexOf } from './log-record.ts';
 import type { LogRecord } from './log-record.ts';
 import type { LogLook, StoredLog } from './stored-log.ts';
 
-/** With the largest record that holds its entries, 64 KiB, one read has no more than 4 MiB. */
+/** Records contain entries of up to 64 KiB, so one read has no more than 4 MiB. */
 const recordsPerRead = 64;
-/** A chunk that has this many bytes is handed out. */
+/** A chunk of this size is passed on. */
 const fullChunkBytes = 512 * 1024;
 
-/** Reads entries by key, and checks that they follow on what was applied. */
+/** Reads entries by key, and checks that they continue from the applied position. */
 export class LogReader {
   readonly #log: StoredLog;
 
@@ -20,8 +18,8 @@ export class LogReader {
   }
 
   /**
-   * What one linearizable read finds behind `at`, in chunks; none if the log ends there. Checks first that the log
-   * holds `at`. Waits for etcd for as long as it takes, or until `signal` aborts. Rejects with EngineError `diverged`,
+   * Reads the entries after `at` with one linearizable read, in chunks; none if the log ends there. First checks that
+   * the log holds `at`. Waits for etcd without a timeout, until `signal` aborts. Rejects with EngineError `diverged`,
    * `trimmed` or `damaged`.
    */
   async *behind(at: Position, signal: AbortSignal): AsyncGenerator<readonly LoggedEntry[]> {
@@ -47,7 +45,7 @@ export class LogReader {
     if (chunk.length > 0) yield chunk;
   }
 
-  /** The entries of a record behind `at`, which lies in it or directly before it, part by part. */
+  /** The entries of a record after `at`, which is within or directly before it, part by part. */
   async *entriesOf(record: LogRecord, at: Position, signal: AbortSignal): AsyncGenerator<readonly LoggedEntry[]> {
     const cutter = new BodyCutter(record.before.position);
     if (at.index === record.before.position.index) checkHash(record.before.position, at);
@@ -69,24 +67,14 @@ export class LogReader {
     if (body.kind === 'inline') return yield body.bytes;
     for (let number = 0; number * body.partBytes < bodyBytes; number++) {
       const key = this.#log.keys.part(record.before.position.index, body.id, number);
-      const found = await this.#partAt(key, signal);
+      const found = await this.#log.readPart(key, signal);
       if (signal.aborted) return;
       if (found?.length !== Math.min(body.partBytes, bodyBytes - number * body.partBytes)) {
-        // A trim takes the parts of a record that is being read: that is told apart from damage by the base.
+        // A trim may remove the parts of a record while it is read: the base tells that apart from damage.
         const { base } = await this.#log.look();
         throw base.position.index > record.before.position.index ? trimmed(base.position) : this.#damaged(record);
       }
       yield found;
-    }
-  }
-
-  async #partAt(key: Buffer, signal: AbortSignal): Promise<Buffer | undefined> {
-    try {
-      const answer = await this.#log.client.readPatiently(etcdserverpb.KV.method.range, { key }, signal);
-      const value = answer?.kvs[0]?.value;
-      return value && Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    } catch (error) {
-      throw engineErrorOf(`reading ${key.toString()} in etcd failed`, error, 'unavailable');
     }
   }
 

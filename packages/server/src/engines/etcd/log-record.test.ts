@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import { framesOf } from './frames.ts';
@@ -11,7 +10,7 @@ import type { LogRecord } from './log-record.ts';
 
 const hexDigits = (digits: number): fc.Arbitrary<string> =>
   fc.uint8Array({ minLength: digits / 2, maxLength: digits / 2 }).map((bytes) => Buffer.from(bytes).toString('hex'));
-/** With the prototype that literals have, so that they compare as equal. */
+/** With the prototype of literals, so that they compare as equal. */
 const plain = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record<T>(model, { noNullPrototype: true });
 const u48 = fc.integer({ min: 0, max: 2 ** 48 - 1 });
@@ -35,21 +34,21 @@ const inParts: fc.Arbitrary<LogRecord> = plain({
 });
 
 describe('a record', () => {
-  test('reads as it was written', () => {
+  test('decodes as encoded', () => {
     fc.assert(
       fc.property(fc.oneof(inline, inParts), (record) => {
-        assert.deepEqual(decodeRecord(encodeRecord(record)), record);
+        expect(decodeRecord(encodeRecord(record))).toEqual(record);
       }),
     );
   });
 
-  test('that is cut short, or of another format, is none', () => {
+  test('that is truncated, or of another format, is not decoded', () => {
     fc.assert(
       fc.property(fc.oneof(inline, inParts), fc.nat(), (record, where) => {
         const value = encodeRecord(record);
-        assert.equal(decodeRecord(value.subarray(0, where % value.length)), undefined);
+        expect(decodeRecord(value.subarray(0, where % value.length))).toBeUndefined();
         value[0] = 2;
-        assert.equal(decodeRecord(value), undefined);
+        expect(decodeRecord(value)).toBeUndefined();
       }),
     );
   });
@@ -62,10 +61,10 @@ describe('a record', () => {
         let at = before;
         for (const [number, bytes] of entries.entries()) {
           at = nextPosition(at, bytes);
-          assert.deepEqual(cut[number]!.position, at);
-          assert.deepEqual(Buffer.from(cut[number]!.bytes), Buffer.from(bytes));
+          expect(cut[number]!.position).toEqual(at);
+          expect(Buffer.from(cut[number]!.bytes)).toEqual(Buffer.from(bytes));
         }
-        assert.deepEqual(cutter.position, at);
+        expect(cutter.position).toEqual(at);
       }),
     );
   });
@@ -75,7 +74,7 @@ describe('the marks of a log', () => {
   const keys = new LogKeys('/tenure');
   const log = hexDigits(32);
 
-  test('read as they were written', () => {
+  test('decode as encoded', () => {
     const snapshot = plain({
       position,
       id: hexDigits(32),
@@ -85,63 +84,66 @@ describe('the marks of a log', () => {
     });
     fc.assert(
       fc.property(log, mark, snapshot, (whose, one, other) => {
-        assert.deepEqual(decodeMark('head', keys.head, encodeMark('head', whose, one)), { ...one, log: whose });
+        expect(decodeMark('head', keys.head, encodeMark('head', whose, one))).toEqual({ ...one, log: whose });
         const encoded = encodeSnapshotMark(whose, other);
-        assert.deepEqual(decodeSnapshotMark(keys.snapshot, encoded), { ...other, log: whose });
+        expect(decodeSnapshotMark(keys.snapshot, encoded)).toEqual({ ...other, log: whose });
       }),
     );
   });
 
-  test('that are anything else are refused', () => {
+  test('in any other form are refused', () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), fc.string().map(Buffer.from)), (value) => {
-        assert.throws(() => decodeMark('base', keys.base, value), EngineError);
-        assert.throws(() => decodeSnapshotMark(keys.snapshot, value), EngineError);
+        expect(() => decodeMark('base', keys.base, value)).toThrow(EngineError);
+        expect(() => decodeSnapshotMark(keys.snapshot, value)).toThrow(EngineError);
       }),
     );
     const head = encodeMark('head', 'a'.repeat(32), { position: { index: 1, hash: 'b'.repeat(32) }, bytesBefore: 0 });
-    assert.throws(() => decodeMark('base', keys.base, head), { code: 'unusable' });
+    expect(() => decodeMark('base', keys.base, head)).toThrow(expect.objectContaining({ code: 'unusable' }));
   });
 });
 
 describe('the keys of a log', () => {
   const keys = new LogKeys('tenure//');
 
-  test('sort as their indexes do, and tell them', () => {
+  test('sort as their indexes do, and contain them', () => {
     fc.assert(
       fc.property(u48, u48, (one, other) => {
         const order = Math.sign(Buffer.compare(keys.record(one), keys.record(other)));
-        assert.equal(order, Math.sign(one - other));
-        assert.equal(keys.recordIndex(keys.record(one)), one);
+        expect(order).toBe(Math.sign(one - other));
+        expect(keys.recordIndex(keys.record(one))).toBe(one);
       }),
     );
   });
 
-  test('lie under the prefix and in their ranges, and in no other', () => {
+  test('are under the prefix and in their ranges, and in no other', () => {
     fc.assert(
       fc.property(u48, fc.nat(1000), hexDigits(32), (index, number, id) => {
         const lies = (key: Buffer, { key: from, rangeEnd }: { key: Buffer; rangeEnd: Buffer }): boolean =>
           Buffer.compare(from, key) <= 0 && Buffer.compare(key, rangeEnd) < 0;
         const [part, snap] = [keys.part(index, id, number), keys.snapshotPart(index, id, number)];
         for (const key of [keys.head, keys.base, keys.snapshot, keys.record(index), part, snap]) {
-          assert.ok(key.toString().startsWith('tenure/'));
-          assert.ok(lies(key, keys.everything));
+          expect(key.toString().startsWith('tenure/')).toBe(true);
+          expect(lies(key, keys.everything)).toBe(true);
         }
-        assert.ok(lies(part, keys.parts(index, id)) && lies(part, keys.partsBefore(index + 1)));
-        assert.ok(!lies(part, keys.partsBefore(index)));
-        assert.ok(lies(snap, keys.snapshotParts(index, id)) && lies(snap, keys.allSnapshotParts));
-        assert.ok(lies(keys.record(index), keys.recordsFrom(index)) && !lies(part, keys.recordsFrom(0)));
-        assert.ok(lies(keys.record(index), keys.recordsUpTo(index)));
-        assert.ok(index === 0 || !lies(keys.record(index), keys.recordsUpTo(index - 1)));
+        expect(lies(part, keys.parts(index, id))).toBe(true);
+        expect(lies(part, keys.partsBefore(index + 1))).toBe(true);
+        expect(lies(part, keys.partsBefore(index))).toBe(false);
+        expect(lies(snap, keys.snapshotParts(index, id))).toBe(true);
+        expect(lies(snap, keys.allSnapshotParts)).toBe(true);
+        expect(lies(keys.record(index), keys.recordsFrom(index))).toBe(true);
+        expect(lies(part, keys.recordsFrom(0))).toBe(false);
+        expect(lies(keys.record(index), keys.recordsUpTo(index))).toBe(true);
+        expect(index === 0 || !lies(keys.record(index), keys.recordsUpTo(index - 1))).toBe(true);
       }),
     );
   });
 
-  test('know the logs that they would lie in', () => {
+  test('find the logs that would contain them', () => {
     const above = (prefix: string): string[] => new LogKeys(prefix).headsAbove.map(String);
-    assert.deepEqual(above('/a'), []);
-    assert.deepEqual(above('/a/b/c'), ['/a/head', '/a/b/head']);
-    assert.deepEqual(above('a/b'), ['a/head']);
-    assert.deepEqual(above('a/b/c'), ['a/head', 'a/b/head']);
+    expect(above('/a')).toEqual([]);
+    expect(above('/a/b/c')).toEqual(['/a/head', '/a/b/head']);
+    expect(above('a/b')).toEqual(['a/head']);
+    expect(above('a/b/c')).toEqual(['a/head', 'a/b/head']);
   });
 });

@@ -4,10 +4,10 @@ import { FrameCutter } from './frames.ts';
 import type { LogMark } from './log-mark.ts';
 
 /**
- * What one append wrote, as the value of one key. A header (format u8 | kind u8 | index before u48 | hash before 16 |
- * bytes of all records before u48 | entries u32 | body bytes u48) and then the body itself (kind 0) or where it is
- * (kind 1: id 16 | part bytes u32). The body is a frame for each entry. Numbers are
- * little-endian. There is no checksum: the running hash covers every byte of the body.
+ * The record of one append, as the value of one key. A header (format u8 | kind u8 | index before u48 | hash before 16
+ * | bytes of all records before u48 | entries u32 | body bytes u48) and then the body itself (kind 0) or its location
+ * (kind 1: id 16 | part bytes u32). The body has one frame per entry. Numbers are little-endian. There is no checksum:
+ * the running hash covers every byte of the body.
  */
 export interface LogRecord {
   readonly before: LogMark;
@@ -44,7 +44,7 @@ export function encodeRecord(record: LogRecord): Buffer {
   return value;
 }
 
-/** Undefined when the value is no record that this program reads. The body shares the value's memory. */
+/** Undefined when the value is not a record that this program can read. The body shares the value's memory. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (value.length < headerBytes || value[0] !== format) return undefined;
@@ -71,12 +71,12 @@ export function lastIndexOf(record: LogRecord): number {
   return record.before.position.index + record.count;
 }
 
-/** The bytes that a record takes in the log, in round figures: what etcd adds is not counted. */
+/** The approximate size of a record in the log, without etcd's overhead. */
 export function bytesBehind(record: LogRecord): number {
   return record.before.bytesBefore + headerBytes + record.bodyBytes;
 }
 
-/** Cuts a body, piece by piece, into its entries, and gives each its position. */
+/** Splits a body, chunk by chunk, into its entries, with the position of each. */
 export class BodyCutter {
   readonly #frames = new FrameCutter();
   #at: Position;
@@ -85,17 +85,17 @@ export class BodyCutter {
     this.#at = before;
   }
 
-  /** The position behind the last entry that was cut. */
+  /** The position after the last decoded entry. */
   get position(): Position {
     return this.#at;
   }
 
-  /** Whether every byte so far belongs to an entry that was cut. */
+  /** Whether every byte so far belongs to a decoded entry. */
   get isAtEnd(): boolean {
     return this.#frames.isAtEnd;
   }
 
-  /** The entries that are whole with this piece. They may share its memory. */
+  /** The entries completed by this chunk. They may share its memory. */
   push(piece: Buffer): LoggedEntry[] {
     return this.#frames.push(piece).map((bytes) => {
       this.#at = nextPosition(this.#at, bytes);

@@ -6,25 +6,25 @@ import type { KeyRange } from './log-keys.ts';
 import { encodeMark } from './log-mark.ts';
 import type { StoredLog } from './stored-log.ts';
 
-/** Keys that one request deletes: etcd takes no other write meanwhile. */
+/** Keys deleted by one request: etcd blocks other writes meanwhile. */
 const recordsPerSlice = 500;
 const partsPerSlice = 64;
 
 /**
- * Removes what the newest snapshot stands for. The base moves first: from then on nobody reads below it, so that the
- * keys can go in slices, and what is left when this process ends goes with the next trim.
+ * Removes the entries that the newest snapshot replaces. The base moves first: from then on no server reads below it,
+ * so the keys can be deleted in slices, and the keys left when this process ends are deleted by the next trim.
  */
 export class LogTrimmer {
   readonly #log: StoredLog;
   readonly #compacts: boolean;
 
-  /** `compacts`: whether etcd is for this log alone, so that its old revisions are nobody's. */
+  /** `compacts`: whether etcd serves only this log, so that its old revisions are not needed. */
   constructor(log: StoredLog, compacts: boolean) {
     this.#log = log;
     this.#compacts = compacts;
   }
 
-  /** `check` throws once the engine has ended: the trim stops after the slice that is out. */
+  /** `check` throws once the engine has ended: the trim stops after the current slice. */
   async trim(index: number, check: () => void): Promise<void> {
     const { keys } = this.#log;
     try {
@@ -37,13 +37,13 @@ export class LogTrimmer {
     }
   }
 
-  /** The index that the log begins behind, from now on at the latest. */
+  /** The index after which the log begins, or will begin. */
   async #moveBase(index: number): Promise<number> {
     const { client, keys, marker } = this.#log;
     for (;;) {
       const { snapshot } = await this.#log.look();
       const upTo = Math.min(index, snapshot?.position.index ?? 0);
-      // The record behind the last one that goes, or else the head, has the hash that belongs to the new base.
+      // The record after the last removed one, or else the head, has the hash of the new base.
       const look = await this.#log.look({ recordsFrom: upTo + 1 });
       const base = look.records[0]?.before ?? look.head;
       if (base.position.index <= look.base.position.index) return look.base.position.index;
@@ -76,7 +76,7 @@ export class LogTrimmer {
     try {
       await this.#log.client.read(etcdserverpb.KV.method.compact, { revision });
     } catch (error) {
-      // Somebody else was quicker.
+      // Another server has moved the base first.
       if (!(error instanceof EtcdError && error.etcdCode === 'compacted')) throw error;
     }
   }

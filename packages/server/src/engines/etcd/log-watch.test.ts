@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { LogKeys } from './log-keys.ts';
 import { LogWatch } from './log-watch.ts';
 import type { StoredLog } from './stored-log.ts';
 
-/** As a call that etcd, or a proxy before it, ends with the status OK. */
+/** A call that etcd, or a proxy in front of it, ends with the status OK. */
 class EndedCall extends PassThrough {
   constructor() {
     super({ objectMode: true });
@@ -21,7 +21,7 @@ class EndedCall extends PassThrough {
   }
 }
 
-test('a watch that etcd ends without an error is begun anew', async () => {
+test('a watch that etcd ends without an error is restarted', async () => {
   let isClosed = false;
   let watches = 0;
   const again = new Promise<void>((resolve) => {
@@ -38,7 +38,7 @@ test('a watch that etcd ends without an error is begun anew', async () => {
         return { call: new EndedCall(), abandon: () => undefined };
       },
       pause: async () => undefined,
-    } as unknown as EtcdClient;
+    } as unknown as EtcdLogClient;
     const log = { client, keys: new LogKeys('/tenure') } as unknown as StoredLog;
     new LogWatch(log, 60_000).join();
   });

@@ -1,29 +1,29 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
-import { TailBell } from '../tail-bell.ts';
-import type { EtcdClient } from './etcd-client.ts';
+import { AppendNotifier } from '../append-notifier.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import type { KeyRange } from './log-keys.ts';
 import { lastIndexOf } from './log-record.ts';
 import type { LogRecord } from './log-record.ts';
 import type { StoredLog } from './stored-log.ts';
 
-/** Records that a follower may still ask for; an older one it reads by key. */
+/** Records kept for followers; a follower reads older ones by key. */
 const maxRecentBytes = 4 * 1024 * 1024;
 const longestPauseMs = 1000;
 const shortestPauseMs = 50;
 
 /**
- * One watch on the records for all followers of an engine, open while there are any. It is a faster way to learn what
- * a read would tell, and no more: a record that it missed, dropped or never had is read by key.
+ * One watch on the records for all followers of an engine, open while there is a follower. It only speeds up what a
+ * read would find: a record that it missed, dropped or never had is read by key.
  *
- * A watch begins at the present, and only then does the `round` change, whereupon every follower reads by key from its
- * own place and checks that the log still holds it. So nothing is missed in between, and no revision of etcd's is
- * needed to resume, which may have been compacted, or belong to an etcd that was restored from a backup.
+ * A watch begins at the current revision. When it has begun, the `round` changes: every follower then reads by key from
+ * its own position and checks that the log still holds it. So no record is missed, and no etcd revision is needed to
+ * resume, which could be compacted, or belong to an etcd that was restored from a backup.
  */
 export class LogWatch {
-  readonly bell = new TailBell();
+  readonly notifier = new AppendNotifier();
   readonly #log: StoredLog;
-  readonly #client: EtcdClient;
+  readonly #client: EtcdLogClient;
   readonly #silenceMs: number;
   readonly #range: KeyRange;
   #followers = 0;
@@ -31,14 +31,14 @@ export class LogWatch {
   #epoch = 0;
   #round = 0;
   #hasHeard = false;
-  /** By the index before the record; in the order in which they came. */
+  /** Keyed by the index before the record; in order of arrival. */
   readonly #recent = new Map<number, LogRecord>();
   #recentBytes = 0;
   #newestIndex = 0;
   #expectedIndex = 0;
   #cancel: (() => void) | undefined;
 
-  /** After `silenceMs` without a record the followers look for themselves. */
+  /** After `silenceMs` without a record the followers read the log themselves. */
   constructor(log: StoredLog, silenceMs: number) {
     this.#log = log;
     this.#client = log.client;
@@ -46,22 +46,24 @@ export class LogWatch {
     this.#range = log.keys.recordsFrom(0);
   }
 
-  /** Grows with each watch that begins. */
+  /** Incremented by each watch that begins. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** Grows with each watch and each silent interval: a follower that has not read by key in this round does so. */
+  /**
+   * Incremented by each new watch and each silent interval: a follower that has not read by key in this round does so.
+   */
   get round(): number {
     return this.#round;
   }
 
-  /** The record directly behind an index, if it is still here. */
+  /** The record directly after an index, if it is still cached. */
   recordBehind(index: number): LogRecord | undefined {
     return this.#recent.get(index);
   }
 
-  /** Whether something has come behind an index: then it can be read. */
+  /** Whether a record after an index has arrived. */
   hasSeenBeyond(index: number): boolean {
     return this.#newestIndex > index;
   }
@@ -82,8 +84,8 @@ export class LogWatch {
   }
 
   /**
-   * A read has found an entry that was appended after this watch began. If the watch stays silent about it, it is
-   * replaced: what it is connected to may be cut off from the others.
+   * A read has found an entry that was appended after this watch began. If the watch does not report it, the watch is
+   * replaced: its member may be cut off from the others.
    */
   expect(index: number): void {
     this.#expectedIndex = Math.max(this.#expectedIndex, index);
@@ -93,7 +95,7 @@ export class LogWatch {
     this.#stop?.abort();
     this.#stop = undefined;
     this.#forget();
-    this.bell.ring();
+    this.notifier.notify();
   }
 
   async #run(stop: AbortSignal): Promise<void> {
@@ -108,10 +110,10 @@ export class LogWatch {
 
   #pollIfSilent(): void {
     if (!this.#hasHeard) {
-      // It has had a whole interval to tell what a read has found.
+      // The watch had a whole interval to report the entry that a read has found.
       if (this.#expectedIndex > this.#newestIndex) this.#cancel?.();
       this.#round++;
-      this.bell.ring();
+      this.notifier.notify();
     }
     this.#hasHeard = false;
   }
@@ -120,7 +122,7 @@ export class LogWatch {
     this.#forget();
     this.#epoch++;
     this.#round++;
-    this.bell.ring();
+    this.notifier.notify();
   }
 
   /** One watch until it ends. True if it had begun. */
@@ -135,7 +137,7 @@ export class LogWatch {
         call.on('data', (bytes: Buffer) => {
           if (stop.aborted) return;
           const answer = fromBinary(etcdserverpb.WatchResponseSchema, bytes, { readUnknownFields: false });
-          // Compacted, denied, or the member has lost the cluster: what matters is that it is over.
+          // Compacted, denied, or the member has lost the cluster: only the end matters.
           if (answer.canceled) return cancel();
           if (answer.created) {
             began = true;
@@ -179,7 +181,7 @@ export class LogWatch {
       this.#recentBytes -= bytesOf(record);
       this.#recent.delete(index);
     }
-    this.bell.ring();
+    this.notifier.notify();
   }
 
   #forget(): void {

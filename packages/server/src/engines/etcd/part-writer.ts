@@ -1,13 +1,13 @@
 import { frameHeaderBytes } from './frames.ts';
 
-/** Puts frames one behind the other and hands them on in parts of one size, the last one shorter. */
+/** Concatenates frames and passes them on in parts of one size, the last one shorter. */
 export class PartWriter {
   readonly #buffer: Buffer;
   readonly #put: (part: Buffer, number: number) => Promise<void>;
   #buffered = 0;
   #number = 0;
 
-  /** `put` has the bytes until its promise settles. */
+  /** `put` owns the bytes until its promise settles. */
   constructor(partBytes: number, put: (part: Buffer, number: number) => Promise<void>) {
     this.#buffer = Buffer.allocUnsafeSlow(partBytes);
     this.#put = put;
@@ -20,7 +20,7 @@ export class PartWriter {
     await this.#write(bytes);
   }
 
-  /** Hands on the rest. The bytes of all parts together. */
+  /** Writes the rest. Returns the total size of all parts. */
   async finish(): Promise<number> {
     const total = this.#number * this.#buffer.length + this.#buffered;
     if (this.#buffered > 0) await this.#put(this.#buffer.subarray(0, this.#buffered), this.#number);

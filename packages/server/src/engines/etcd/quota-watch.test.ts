@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { QuotaWatch } from './quota-watch.ts';
 
 const mib = 1024 * 1024;
 
-/** An etcd whose database grows by so much more than is stored, and that tells its size as it is. */
+/** An etcd whose database grows by a multiple of the stored bytes, and that reports its exact size. */
 async function storedUntilRefused(quotaBytes: number, growth: number, partBytes: number): Promise<number> {
   let stored = 0;
   const status = (): unknown => ({ dbSize: BigInt(stored * growth), dbSizeInUse: BigInt(stored), dbSizeQuota: 0n });
-  const client = { read: () => Promise.resolve(status()) } as unknown as EtcdClient;
+  const client = { read: () => Promise.resolve(status()) } as unknown as EtcdLogClient;
   const watch = new QuotaWatch(client, quotaBytes);
   watch.begin();
   for (;;) {
@@ -38,7 +38,7 @@ describe('a snapshot in etcd', () => {
     );
   });
 
-  test('may take most of it where the database has just its bytes', async () => {
+  test('may use most of the quota when the database does not grow faster', async () => {
     expect(await storedUntilRefused(2_048 * mib, 1, mib)).toBeGreaterThan(1_800 * mib);
   });
 });

@@ -1,37 +1,37 @@
 import { etcdserverpb } from '@tenure/protocol';
 import { EngineError } from '../engine-error.ts';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { engineErrorOf } from './engine-error-of.ts';
 
-/** etcd before 3.6 does not tell its quota; this is its default. */
+/** etcd before 3.6 does not report its quota; this is its default. */
 const defaultQuotaBytes = 2 * 1024 * 1024 * 1024;
-/** etcd is asked again after so many bytes of a snapshot, or earlier where it has little room. */
+/** etcd's size is read again after this many bytes of a snapshot, or earlier when little room is left. */
 const bytesPerLook = 16 * 1024 * 1024;
-/** A snapshot stops here, so that there is room for the log: etcd at its quota takes no write of anybody any more. */
+/** A snapshot stops here, so that there is room for the log: etcd at its quota refuses every client's writes. */
 const highestUse = 0.9;
-/** With less than this below its quota etcd refuses a part, and raises an alarm that stops everybody's writes. */
+/** With less than this below its quota etcd refuses a part, and raises an alarm that stops every client's writes. */
 const smallestRestBytes = 2 * 1024 * 1024;
 /**
- * For each byte that is stored, etcd's database may grow by as many. It keeps at least two values in a page: where a
- * commit follows each part, it writes the parts beside it anew, and has the old pages back only two commits later.
+ * For each stored byte, etcd's database may grow by this many. It keeps at least two values in a page: if a commit
+ * follows each part, it rewrites the neighbouring parts, and reuses the old pages only two commits later.
  */
 const largestGrowth = 3;
 
 /**
- * Keeps snapshots from driving etcd into its quota, which would end all writes until an operator comes. etcd tells the
- * size that its database had at the last commit, which comes ten times a second: on a fast disk much of a snapshot is
- * not in it yet. So the bytes of a snapshot are also counted here, on top of what was in use before it.
+ * Keeps snapshots from driving etcd into its quota, which would stop all writes until an operator intervenes. etcd
+ * reports the size of its database at the last commit, ten times a second: on a fast disk much of a snapshot is not
+ * included yet. So the bytes of a snapshot are also counted here, on top of the size before it.
  */
 export class QuotaWatch {
-  readonly #client: EtcdClient;
+  readonly #client: EtcdLogClient;
   readonly #quotaBytes: number;
   #bytesLeft = 0;
   #bytesWritten = 0;
-  /** Before the first look of this snapshot there is none. */
+  /** Undefined before the first size of this snapshot is read. */
   #bytesBefore: number | undefined;
 
-  /** `quotaBytes` is what etcd was started with; it is asked for its own word first. */
-  constructor(client: EtcdClient, quotaBytes = defaultQuotaBytes) {
+  /** `quotaBytes` is etcd's configured quota; the value reported by etcd takes precedence. */
+  constructor(client: EtcdLogClient, quotaBytes = defaultQuotaBytes) {
     this.#client = client;
     this.#quotaBytes = quotaBytes;
   }
@@ -50,7 +50,7 @@ export class QuotaWatch {
     this.#bytesWritten += bytes;
   }
 
-  /** Resolves with how many bytes, `bytes` or more, may be stored before the next look. */
+  /** Resolves with the number of bytes, at least `bytes`, that may be stored before the size is read again. */
   async #look(bytes: number): Promise<number> {
     try {
       const status = await this.#client.read(etcdserverpb.Maintenance.method.status, {});
@@ -64,7 +64,7 @@ export class QuotaWatch {
       }
       return Math.min(bytesPerLook, roomBytes);
     } catch (error) {
-      throw engineErrorOf('etcd did not tell how much room it has', error, 'unavailable');
+      throw engineErrorOf('etcd did not report its database size', error, 'unavailable');
     }
   }
 }

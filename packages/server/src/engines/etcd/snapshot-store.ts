@@ -15,8 +15,8 @@ import type { QuotaWatch } from './quota-watch.ts';
 import type { StoredLog } from './stored-log.ts';
 
 /**
- * Snapshots in parts, which nobody sees until one transaction names them as the newest. What is not named is removed
- * before the next one is written. The parts of a snapshot go in one request, so that the first one stands for all.
+ * Snapshots in parts, invisible until one transaction names them as the newest. Unnamed parts are removed before the
+ * next snapshot is written. The parts of a snapshot are deleted in one request, so the first one stands for all.
  */
 export class SnapshotStore {
   readonly #log: StoredLog;
@@ -27,7 +27,7 @@ export class SnapshotStore {
     this.#quota = quota;
   }
 
-  /** The position was found in the log. `check` throws once the engine has ended. */
+  /** The log has confirmed the position. `check` throws once the engine has ended. */
   async save(position: Position, chunks: AsyncIterable<Uint8Array>, check: () => void): Promise<void> {
     await this.#removeUnnamed();
     const id = randomBytes(16).toString('hex');
@@ -35,14 +35,14 @@ export class SnapshotStore {
       const mark = await this.#writeParts(position, id, chunks, check);
       await this.#name(mark);
     } catch (error) {
-      // One that may have been named must stay whole.
+      // A snapshot that may have been named must stay complete.
       const isCertain = !(error instanceof EngineError && error.code === 'unknown');
       if (isCertain) await this.#remove({ position, id });
       throw error;
     }
   }
 
-  /** As `save`, for a log that begins with it. One transaction moves head and base, and names the snapshot. */
+  /** Like `save`, for a log that begins with it. One transaction moves head and base, and names the snapshot. */
   async seed(position: Position, chunks: AsyncIterable<Uint8Array>, check: () => void): Promise<void> {
     await this.#checkEmpty();
     await this.#removeUnnamed();
@@ -51,7 +51,7 @@ export class SnapshotStore {
       const mark = await this.#writeParts(position, id, chunks, check);
       if (!(await this.#attempt(mark, () => this.#begin(mark)))) {
         await this.#checkEmpty();
-        throw new EngineError('unavailable', 'somebody removed the snapshot while it was written: try again');
+        throw new EngineError('unavailable', 'the snapshot was removed while it was written: try again');
       }
       await this.#log.look();
     } catch (error) {
@@ -137,7 +137,7 @@ export class SnapshotStore {
     }
   }
 
-  /** An ambiguous outcome is looked up. */
+  /** An ambiguous outcome is resolved by reading the key. */
   async #attempt(mark: SnapshotMark, write: () => Promise<{ readonly succeeded: boolean }>): Promise<boolean> {
     try {
       return (await write()).succeeded;
@@ -157,7 +157,7 @@ export class SnapshotStore {
     return { position: snapshot.position, chunks: this.#read(snapshot, revision, signal, check) };
   }
 
-  /** At the revision at which it was found: one that is replaced meanwhile stays readable until etcd is compacted. */
+  /** At the revision at which it was found: a replaced snapshot stays readable until etcd is compacted. */
   async *#read(
     mark: SnapshotMark,
     revision: bigint,
@@ -181,27 +181,13 @@ export class SnapshotStore {
     if (!cutter.isAtEnd || hash.digest('hex') !== mark.sha256) throw this.#damaged(mark);
   }
 
-  async #part(
+  #part(
     { position, id }: SnapshotMark,
     number: number,
     revision: bigint,
     signal: AbortSignal,
   ): Promise<Buffer | undefined> {
-    const { client, keys } = this.#log;
-    const key = keys.snapshotPart(position.index, id, number);
-    const { range } = etcdserverpb.KV.method;
-    try {
-      const answer = await client.readPatiently(range, { key, revision }, signal).catch((error: unknown) => {
-        if (error instanceof EtcdError && error.etcdCode === 'compacted') {
-          return client.readPatiently(range, { key }, signal);
-        }
-        throw error;
-      });
-      const value = answer?.kvs[0]?.value;
-      return value && Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    } catch (error) {
-      throw engineErrorOf(`reading ${key.toString()} in etcd failed`, error, 'unavailable');
-    }
+    return this.#log.readPart(this.#log.keys.snapshotPart(position.index, id, number), signal, revision);
   }
 
   async #whyMissing(mark: SnapshotMark): Promise<EngineError> {
@@ -214,13 +200,13 @@ export class SnapshotStore {
     return this.#log.damagedAt(`the snapshot ${this.#log.keys.snapshotParts(position.index, id).key.toString()}`);
   }
 
-  /** What is left where etcd cannot be asked is removed before the next snapshot. */
+  /** Parts that cannot be removed while etcd is unreachable are removed before the next snapshot. */
   async #remove({ position, id }: Pick<SnapshotMark, 'position' | 'id'>): Promise<void> {
     const range = this.#log.keys.snapshotParts(position.index, id);
     await this.#log.client.read(etcdserverpb.KV.method.deleteRange, range).catch(() => undefined);
   }
 
-  /** If another server names a snapshot in this very moment, nothing is removed: it may be one of these. */
+  /** If another server names a snapshot at this moment, nothing is removed: it may be one of these. */
   async #removeUnnamed(): Promise<void> {
     const { client, keys } = this.#log;
     const { snapshot, snapshotRevision } = await this.#log.look();

@@ -1,7 +1,8 @@
 import { etcdserverpb } from '@tenure/protocol';
 import type { mvccpb } from '@tenure/protocol';
+import { EtcdError } from 'tenure/etcd';
 import { EngineError } from '../engine-error.ts';
-import type { EtcdClient } from './etcd-client.ts';
+import type { EtcdLogClient } from './etcd-log-client.ts';
 import { engineErrorOf } from './engine-error-of.ts';
 import { getOp, keysRead, rangeOp } from './etcd-requests.ts';
 import type { LogKeys } from './log-keys.ts';
@@ -15,32 +16,32 @@ export interface LogLook {
   readonly head: LogMark;
   readonly base: LogMark;
   readonly snapshot: SnapshotMark | undefined;
-  /** When each of the three was written, as etcd counts; 0 for a key that does not exist. */
+  /** The mod revision of each of the three keys; 0 for a key that does not exist. */
   readonly baseRevision: bigint;
   readonly snapshotRevision: bigint;
-  /** The first records from the index that was asked for, in order. */
+  /** The first records from the requested index, in order. */
   readonly records: readonly LogRecord[];
   /** etcd's revision at that moment. */
   readonly revision: bigint;
 }
 
 export interface LookOptions {
-  /** Give the records whose last entry is here or behind it, too. */
+  /** Also return the records whose last entry is at or after this index. */
   readonly recordsFrom?: number;
   readonly maxRecords?: number;
 }
 
-/** A log in etcd as all parts of its engine know it: where it is, whose it is, and the newest that was seen of it. */
+/** A log in etcd as shared by all parts of its engine: its keys, its id, and the newest known state. */
 export class StoredLog {
-  readonly client: EtcdClient;
+  readonly client: EtcdLogClient;
   readonly keys: LogKeys;
-  /** The marker that the log was given when it was made. */
+  /** The id that the log got when it was created. */
   readonly marker: string;
   #head: LogMark;
   #base: LogMark;
   #snapshotBytes = 0;
 
-  constructor(client: EtcdClient, keys: LogKeys, marker: string, head: LogMark) {
+  constructor(client: EtcdLogClient, keys: LogKeys, marker: string, head: LogMark) {
     this.client = client;
     this.keys = keys;
     this.marker = marker;
@@ -48,12 +49,12 @@ export class StoredLog {
     this.#base = head;
   }
 
-  /** The furthest end that was seen. It may lie behind what is true now, never before. */
+  /** The furthest known end. It may be behind the actual end, never beyond it. */
   get head(): LogMark {
     return this.#head;
   }
 
-  /** As of the last look. */
+  /** As of the last read. */
   get sizeBytes(): number {
     return Math.max(0, this.#head.bytesBefore - this.#base.bytesBefore) + this.#snapshotBytes;
   }
@@ -72,7 +73,7 @@ export class StoredLog {
     }
   }
 
-  /** As `look`, and waits for etcd for as long as it takes; undefined when `signal` aborts. */
+  /** Like `look`, but waits for etcd without a timeout; undefined when `signal` aborts. */
   async lookPatiently(options: LookOptions, signal: AbortSignal): Promise<LogLook | undefined> {
     const { read } = lookRequest(this.keys, options);
     try {
@@ -83,13 +84,13 @@ export class StoredLog {
     }
   }
 
-  /** The head or the base of this very log. Throws EngineError `diverged` when it is gone or another log's. */
+  /** The head or the base of this log. Throws EngineError `diverged` when it is missing or belongs to another log. */
   markOf(kind: MarkKind, found: mvccpb.KeyValue | undefined): LogMark {
     const key = this.keys[kind];
     const mark = found && decodeMark(kind, key, found.value);
     if (mark?.log === this.marker) return { position: mark.position, bytesBefore: mark.bytesBefore };
     const what = mark === undefined ? 'was removed' : 'belongs to another log';
-    const help = 'somebody has removed this log or put another one in its place; the server must not go on with it';
+    const help = 'the log was removed or replaced by another one; the server must not continue with it';
     throw new EngineError('diverged', `the etcd key ${key.toString()} ${what}: ${help}`);
   }
 
@@ -122,7 +123,7 @@ export class StoredLog {
     return record;
   }
 
-  /** The record in a key; undefined when it is none. */
+  /** The record in a key; undefined for any other key. */
   recordIn({ key, value }: mvccpb.KeyValue): LogRecord | undefined {
     const record = decodeRecord(value);
     return record !== undefined && lastIndexOf(record) === this.keys.recordIndex(key) ? record : undefined;
@@ -131,6 +132,24 @@ export class StoredLog {
   damagedAt(place: string): EngineError {
     const help = 'restore etcd from a backup, or begin a new log under another prefix from a snapshot';
     return new EngineError('damaged', `the log in etcd is damaged at ${place}: ${help}`);
+  }
+
+  /**
+   * The bytes at `key`, a part of a record or of a snapshot; undefined when it is not there, or `signal` aborts. Reads
+   * at `revision`, and at the newest one when that is 0 or etcd has compacted it.
+   */
+  async readPart(key: Buffer, signal: AbortSignal, revision = 0n): Promise<Buffer | undefined> {
+    const { range } = etcdserverpb.KV.method;
+    try {
+      const answer = await this.client.readPatiently(range, { key, revision }, signal).catch((error: unknown) => {
+        if (!(error instanceof EtcdError && error.etcdCode === 'compacted')) throw error;
+        return this.client.readPatiently(range, { key }, signal);
+      });
+      const value = answer?.kvs[0]?.value;
+      return value && Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    } catch (error) {
+      throw engineErrorOf(`reading ${key.toString()} in etcd failed`, error, 'unavailable');
+    }
   }
 }
 

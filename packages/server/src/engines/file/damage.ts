@@ -1,18 +1,18 @@
 import { EngineError } from '../engine-error.ts';
 
-/** A place where what is stored contradicts itself. */
+/** A place where the stored data is inconsistent. */
 export interface Damage {
   readonly in: 'log' | 'snapshot';
   /** Path of the file. */
   readonly file: string;
   /** Where in the file, in bytes. */
   readonly offset: number;
-  /** In the log: the last entry before the place that is known to be right. */
+  /** In the log: the last entry before the damage that is known to be intact. */
   readonly lastGoodIndex: number | undefined;
   readonly what: string;
 }
 
-/** Damage as the engine refuses it, with the command that helps. */
+/** Damage as an EngineError, with the command that helps. */
 export class DamageError extends EngineError {
   readonly damage: Damage;
 
@@ -22,7 +22,7 @@ export class DamageError extends EngineError {
   }
 }
 
-/** The words for an operator whose log is refused, when entries up to `recoverableIndex` can be kept. */
+/** The text for an operator whose log is refused, when entries up to `recoverableIndex` can be kept. */
 export function logHelp(folder: string, recoverableIndex: number): string {
   return (
     `nothing was changed; \`tenure log verify --data-dir ${folder}\` lists all damage, and ` +

@@ -1,26 +1,27 @@
-import * as fs from 'node:fs';
 import { resolve } from 'node:path';
 import { EngineError } from '../engine-error.ts';
+import type { FileSystem } from './file-system.ts';
 
 const folderMode = 0o700;
 const othersBits = 0o007;
 
 /**
- * Makes the data folder, for its owner alone, or checks the one that is there. An empty one is made private; one that
- * holds something and is open to everybody is refused, since who may replace its files may rewrite the log, and a
- * mode that was given to a folder in use is not ours to change. Access for the group is left to whoever set it up.
+ * Creates the data folder, accessible to its owner only, or checks the existing one. An empty one is made private. One
+ * that has contents and is open to all users is refused: a user who may replace its files may rewrite the log, and the
+ * engine does not change the mode of a folder in use. Group access is the operator's decision.
  */
-export function prepareDataFolder(folder: string): void {
+export function prepareDataFolder(files: FileSystem, folder: string): void {
   try {
-    fs.mkdirSync(folder, { recursive: true, mode: folderMode });
+    files.calls.mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new EngineError('unusable', `cannot make the data folder ${folder}: ${why}`, { cause });
   }
-  const stat = fs.statSync(folder);
+  const stat = files.statusOf(folder);
+  if (stat === undefined) throw new EngineError('unusable', `the data folder ${folder} has been removed`);
   if ((stat.mode & othersBits) === 0) return;
-  if (fs.readdirSync(folder).length === 0 && stat.uid === process.geteuid?.()) {
-    fs.chmodSync(folder, folderMode);
+  if (files.namesIn(folder).length === 0 && stat.uid === process.geteuid?.()) {
+    files.calls.chmodSync(folder, folderMode);
     return;
   }
   const mode = (stat.mode & 0o7777).toString(8);
@@ -29,9 +30,9 @@ export function prepareDataFolder(folder: string): void {
   throw new EngineError('unusable', `${what}: ${help}`);
 }
 
-/** For those who only look at a data folder or repair it: refuses one that is not there, instead of making it. */
-export function existingDataFolder(path: string): string {
+/** For commands that only read or repair a data folder: refuses a missing folder instead of creating it. */
+export function existingDataFolder(files: FileSystem, path: string): string {
   const folder = resolve(path);
-  if (fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
+  if (files.statusOf(folder)?.isDirectory() === true) return folder;
   throw new EngineError('unusable', `there is no data folder ${folder}: name it with --data-dir`);
 }

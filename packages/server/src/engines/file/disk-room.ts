@@ -1,35 +1,37 @@
-import * as fs from 'node:fs';
 import { systemErrorCode } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
 
-/** What a server needs to start and to go on for a while: room ahead of its log, and a snapshot of a small state. */
+/**
+ * The room that a server needs to start and run for a while: preallocation of its log, and a snapshot of a small state.
+ */
 const wantedMib = 16;
 const mib = 1024 * 1024;
 
 /**
- * What an operator has to do about an error that says that the disk is full; undefined for every other error. Nothing
- * that lies in the folder may be removed by hand: the log is the data.
+ * The operator's remedy for an error caused by a full disk; undefined for every other error. No file in the folder may
+ * be removed by hand: the log is the data.
  */
-export function noRoomHelp(folder: string, error: unknown): string | undefined {
+export function noRoomHelp(files: FileSystem, folder: string, error: unknown): string | undefined {
   const code = systemErrorCode(error);
   if (code === 'EDQUOT') return `the quota of the user is used up: raise it, or free ${wantedMib} MiB of other files`;
   if (code !== 'ENOSPC') return undefined;
-  const what = `the disk is full (${freeRoom(folder)})`;
+  const what = `the disk is full (${freeRoom(files, folder)})`;
   return `${what}: free ${wantedMib} MiB or more of other files there, or move the folder to a larger disk`;
 }
 
-function freeRoom(folder: string): string {
+function freeRoom(files: FileSystem, folder: string): string {
   try {
-    const { bavail, bsize, files, ffree } = fs.statfsSync(folder);
+    const { bavail, bsize, files: inodes, ffree } = files.calls.statfsSync(folder);
     const freeMib = ((bavail * bsize) / mib).toFixed(1);
-    return files > 0 && ffree === 0 ? `${freeMib} MiB and no inode free` : `${freeMib} MiB free`;
+    return inodes > 0 && ffree === 0 ? `${freeMib} MiB and no inode free` : `${freeMib} MiB free`;
   } catch {
-    return 'how much is free cannot be told';
+    return 'the free space is unknown';
   }
 }
 
 /**
- * Whether the system refused to take bytes in, for want of room: then none that it took before is lost. Of a failed
- * sync that cannot be said, whatever its reason.
+ * Whether the system refused a write for lack of room: then no earlier write is lost. That cannot be said of a failed
+ * sync, for any reason.
  */
 export function isRefusedForRoom(error: unknown): boolean {
   const code = systemErrorCode(error);

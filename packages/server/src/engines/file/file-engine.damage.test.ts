@@ -1,18 +1,19 @@
 import fc from 'fast-check';
 import { join } from 'node:path';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { describe, expect, inject, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import { changeFile, copyFolder, flipBit, openCopy, writeFolder } from '../testing/folder-copy.ts';
 import type { FolderCopy, Opened } from '../testing/folder-copy.ts';
-import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 import { scanFolder } from './folder-scan.ts';
+import { nodeFileSystem } from './node-file-system.ts';
 
 const effort = inject('effort');
 const timeout = 1_800_000;
 const crashes = { commit: 20, ci: 60, soak: 2_000 }[effort];
 const damages = { commit: 50, ci: 150, soak: 5_000 }[effort];
-/** Which of the bytes and bits are tried one by one: a sample that the seed of the run chooses, or all of them. */
+/** The bytes and bits to try one by one: a sample chosen by the seed of the run, or all of them. */
 const stride = { commit: 9, ci: 1, soak: 1 }[effort];
 const firstTried = Math.abs(inject('seed')) % stride;
 
@@ -21,11 +22,11 @@ interface Layout {
   readonly preallocateBytes: number;
 }
 
-/** A log as it lies on the disk after its last append was acknowledged, or after it was closed. */
+/** The files of a log after its last append was acknowledged, or after it was closed. */
 interface WrittenLog {
   readonly copy: FolderCopy;
   readonly entries: readonly string[];
-  /** How many of the entries came before the last append. */
+  /** The number of entries before the last append. */
   readonly beforeLast: number;
   /** The last record of a batch. */
   readonly last: { readonly file: string; readonly offset: number; readonly end: number };
@@ -37,7 +38,7 @@ const inManyFiles: Layout = { maxSegmentBytes: 1200, preallocateBytes: 500 };
 
 const layouts = fc.constantFrom(inOneFile, inOneFileWithRoom, inManyFiles);
 const shortText = fc.string({ maxLength: 40 });
-/** Long enough for a record to lie in several of the disk's units. */
+/** Long enough for a record to span several disk units. */
 const longText = fc
   .tuple(shortText, fc.integer({ min: 0, max: 1500 }))
   .map(([text, bytes]) => `x${text}`.repeat(bytes >>> 3));
@@ -61,7 +62,7 @@ async function writeLog(
       tail,
     );
   const crashed = copyFolder(folder);
-  const scan = await scanFolder(folder);
+  const scan = await scanFolder(nodeFileSystem, folder);
   await engine.close();
   const segment = scan.segments.at(-1)!;
   const last = { file: segment.path.slice(folder.length + 1), offset: segment.lastRecord!.offset, end: segment.bytes };
@@ -74,7 +75,7 @@ function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   return withTemporaryFolder((parent) => work(join(parent, 'data')));
 }
 
-/** An append that did not finish is there as a whole or not at all, and everything before it is there. */
+/** An unfinished append is present as a whole or not at all, and everything before it is present. */
 function expectWholeOrLastLost(opened: Opened, log: WrittenLog): void {
   expect(opened).toMatchObject({ refused: undefined });
   if (opened.refused !== undefined) return;
@@ -89,8 +90,8 @@ function expectWholeOrRefused(opened: Opened, log: WrittenLog): void {
 }
 
 /**
- * What a write of the last record leaves behind that stopped at some byte, or that reached some units of the disk
- * only.
+ * The possible contents after a write of the last record that stopped at some byte, or that reached only some disk
+ * units.
  */
 function tornCopies(log: WrittenLog): fc.Arbitrary<FolderCopy> {
   const { file, offset, end } = log.last;
@@ -111,7 +112,7 @@ function tornCopies(log: WrittenLog): fc.Arbitrary<FolderCopy> {
 }
 
 describe('a crash of the machine', { timeout }, () => {
-  test('costs at most the append that was not acknowledged, and opening twice is opening once', async () => {
+  test('loses at most the unacknowledged append, and opening is idempotent', async () => {
     await inFolder(async (folder) => {
       const property = fc.asyncProperty(batches, layouts, fc.gen(), async (content, layout, g) => {
         const log = await writeLog(folder, layout, content, 'crash');
@@ -149,7 +150,7 @@ describe('a crash of the machine', { timeout }, () => {
 });
 
 describe('a disk that lost a part of the log', { timeout }, () => {
-  test('is found out unless the part lies in the last append and was written since the log was opened', async () => {
+  test('is detected unless the part is in the last append and was written since the log was opened', async () => {
     await inFolder(async (folder) => {
       const ends = fc.constantFrom('crash' as const, 'close' as const);
       const property = fc.asyncProperty(batches, layouts, ends, fc.nat(), async (content, layout, end, place) => {

@@ -3,17 +3,17 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
 import { crc32 } from 'node:zlib';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { chunksOf, entries, readChunks } from '../testing/engine-case.ts';
 import { changeFile, copyFolder, openCopy, writeFolder } from '../testing/folder-copy.ts';
 import type { FolderCopy } from '../testing/folder-copy.ts';
-import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 
 const layout = { maxSegmentBytes: 1000, preallocateBytes: 300 };
 
-/** Thirty entries in several segments; with `snapshotAt`, a snapshot there and what lies below it trimmed. */
+/** Thirty entries in several segments; with `snapshotAt`, a snapshot there and a trim below it. */
 async function writeLog(folder: string, snapshotAt?: number): Promise<FolderCopy> {
   writeFolder(folder, new Map());
   const engine = await openFileEngine({ folder, ...layout });
@@ -66,7 +66,7 @@ describe('a log is refused', () => {
     });
   });
 
-  test('when a stretch of it is there twice, or is left out', async () => {
+  test('when a part of it is duplicated or missing', async () => {
     await withLog(undefined, async (copy, folder) => {
       const record = 64 + 4 + 100 + 4;
       for (const name of segmentsOf(copy)) {
@@ -83,7 +83,7 @@ describe('a log is refused', () => {
     });
   });
 
-  test('when an append is left out before a last one that a torn one could look like', async () => {
+  test('when an append is missing before a last one that looks like a torn one', async () => {
     await withTemporaryFolder(async (folder) => {
       const engine = await openFileEngine({ folder, preallocateBytes: 0 });
       let tail = logStart;
@@ -100,11 +100,11 @@ describe('a log is refused', () => {
     });
   });
 
-  test('when a segment of another log stands in its place', async () => {
+  test('when a segment is replaced by one of another log', async () => {
     await withLog(undefined, async (copy, folder) => {
       const other = await writeLog(folder);
       const name = segmentsOf(copy)[2]!;
-      // The entries are the same, so the running hash is too: only the marker tells the files apart, and that is fine.
+      // The entries are the same, so the running hash is too: only the marker differs, and that is accepted.
       expect(await openCopy(folder, new Map(copy).set(name, other.get(name)!), layout)).toMatchObject({
         refused: undefined,
       });
@@ -160,7 +160,7 @@ describe('a log is refused', () => {
     });
   });
 
-  test('when the snapshot that stands for its trimmed beginning is missing, or the log behind that', async () => {
+  test('when the snapshot of its trimmed beginning is missing, or the log after it', async () => {
     await withLog(25, async (copy, folder) => {
       const snapshot = [...copy.keys()].find((name) => name.startsWith('snapshot-'))!;
       const message = expect.stringMatching(/missing/);
@@ -210,7 +210,7 @@ describe('a snapshot', () => {
     });
   });
 
-  test('is read to its end although a newer one replaces it meanwhile', async () => {
+  test('is readable to its end while a newer one replaces it', async () => {
     await withLog(25, async (_, folder) => {
       const engine = await openFileEngine({ folder, ...layout });
       const old = await engine.loadSnapshot();
@@ -224,7 +224,7 @@ describe('a snapshot', () => {
 });
 
 describe('opening a folder', () => {
-  test('removes what a crash left half made', async () => {
+  test('removes the incomplete files of a crash', async () => {
     await withLog(25, async (copy, folder) => {
       const snapshot = [...copy.keys()].find((name) => name.startsWith('snapshot-'))!;
       const littered = new Map(copy)
@@ -239,7 +239,7 @@ describe('opening a folder', () => {
     });
   });
 
-  test('makes it private, and refuses one that is open to everybody', async () => {
+  test('makes it private, and refuses one that is open to all users', async () => {
     await withTemporaryFolder(async (parent) => {
       const made = join(parent, 'deep', 'down');
       await (await openFileEngine({ folder: made })).close();
@@ -258,7 +258,7 @@ describe('opening a folder', () => {
     });
   });
 
-  test('tells what it cut off', async () => {
+  test('reports the truncated bytes', async () => {
     await withLog(undefined, async (copy, folder) => {
       const last = segmentsOf(copy).at(-1)!;
       writeFolder(

@@ -1,10 +1,10 @@
+import { withTemporaryFolder } from '@tenure/test-support';
 import { describe, test } from 'vitest';
 import type { LogEngine } from '../log-engine.ts';
 import { engineConformance } from '../testing/engine-conformance.ts';
-import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 
-/** Small segments put the seams between files into every case; the default ones are what users run. */
+/** Small segments put file boundaries into every case; the default size is the one in production. */
 const sizes = { 'in one segment': undefined, 'in many segments': { maxSegmentBytes: 4096, preallocateBytes: 1024 } };
 
 for (const [how, limits] of Object.entries(sizes)) {

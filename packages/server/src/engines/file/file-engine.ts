@@ -1,18 +1,19 @@
-import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Random } from '../../random/random.ts';
 import { systemRandom } from '../../random/system-random.ts';
-import { backgroundClock } from '../../time/background-clock.ts';
+import { backgroundClock } from '../../time/system-clock.ts';
 import type { Clock } from '../../time/clock.ts';
 import { every } from '../../time/every.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position, StoredSnapshot } from '../log-engine.ts';
-import { TailBell } from '../tail-bell.ts';
+import { AppendNotifier } from '../append-notifier.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import { noRoomHelp } from './disk-room.ts';
-import { syncFolder, systemErrorCode } from './file-system.ts';
+import { systemErrorCode } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { FolderLock } from './folder-lock.ts';
+import { nodeFileSystem } from './node-file-system.ts';
 import { recoverLog } from './recovered-log.ts';
 import type { RecoveredLog } from './recovered-log.ts';
 import { SegmentCursor } from './segment-cursor.ts';
@@ -23,86 +24,94 @@ import { SnapshotStore } from './snapshot-store.ts';
 
 export interface FileEngineOptions {
   readonly folder: string;
-  /** Appends go on in a new file once one has this size. 64 MiB by default. */
+  /** A new segment begins once the current one has this size. 64 MiB by default. */
   readonly maxSegmentBytes?: number;
-  /** Room that is written ahead of the log; 0 for none. 1 MiB by default. */
+  /** Bytes preallocated ahead of the log; 0 for none. 1 MiB by default. */
   readonly preallocateBytes?: number;
   /** A followed chunk holds no more bytes than this, except that it holds at least one entry. 1 MiB by default. */
   readonly maxFollowBytes?: number;
-  /** For the looks at the lock; by default one whose timers keep no process alive. */
+  /** For the lock checks; by default a clock whose timers do not keep the process alive. */
   readonly clock?: Clock;
-  /** For what marks the segments; that of the process by default. */
+  /** For the markers of segments; the process's random source by default. */
   readonly random?: Random;
-  /** Told what opening has put in order, for the operator's log. */
+  /** The files of this machine by default. */
+  readonly files?: FileSystem;
+  /** Takes the folder for this process, as `lockFolder` does by default. */
+  readonly lock?: (folder: string) => Promise<FolderLock>;
+  /** Receives the repairs made at opening, for the operator's log. */
   readonly onNotice?: (notice: string) => void;
-  /** Told once when the folder may have passed to another server, while nothing was asked of this engine. */
+  /** Called once when another server may have taken the folder while no call was in progress. */
   readonly onLockLost?: (error: EngineError) => void;
 }
 
 /**
- * How often the lock is looked at beside the looks before and after each write: what is answered from memory alone is
- * wrong for this long at most.
+ * The interval of lock checks in addition to the checks before and after each write: the maximum time for which
+ * responses served from memory may be wrong.
  */
 const lockCheckIntervalMs = 200;
 
 /**
- * Opens the log in a folder of this machine, which is made if need be, and holds it until `close` or the end of the
- * process. Rejects with EngineError `locked`, `damaged` or `unusable`, and then nothing was changed; or with `fatal`
- * when the disk fails.
+ * Opens the log in a folder of this machine, creates it if it does not exist, and holds it until `close` or the end of
+ * the process. Rejects with EngineError `locked`, `damaged` or `unusable`, and then nothing was changed; or with
+ * `fatal` when the disk fails.
  */
 export async function openFileEngine(options: FileEngineOptions): Promise<LogEngine> {
   const folder = resolve(options.folder);
-  const { random = systemRandom, onNotice = () => undefined } = options;
+  const { files = nodeFileSystem, random = systemRandom, onNotice = () => undefined } = options;
   const limits: SegmentLimits = {
     maxSegmentBytes: options.maxSegmentBytes ?? 64 * 1024 * 1024,
     preallocateBytes: options.preallocateBytes ?? 1024 * 1024,
   };
-  prepareDataFolder(folder);
-  const lock = await lockFolder(folder);
+  prepareDataFolder(files, folder);
+  const lock = await (options.lock ?? lockFolder)(folder);
   try {
-    const log = await recoverLog(folder, limits, { random, onNotice });
+    const log = await recoverLog(files, folder, limits, { random, onNotice });
     return new FileEngine(folder, limits, options, lock, log);
   } catch (error) {
     await lock.release();
     if (error instanceof EngineError) throw error;
     const message = `opening the log in ${folder} failed: ${messageOf(error)}`;
-    throw new EngineError('fatal', withHelp(message, noRoomHelp(folder, error)), { cause: error });
+    throw new EngineError('fatal', withHelp(message, noRoomHelp(files, folder, error)), { cause: error });
   }
 }
 
 class FileEngine implements LogEngine {
   readonly name = 'file';
   readonly isShared = false;
+  readonly #files: FileSystem;
   readonly #folder: string;
   readonly #limits: SegmentLimits;
   readonly #maxFollowBytes: number;
   readonly #lock: FolderLock;
   readonly #random: Random;
   readonly #cancelLockChecks: () => void;
-  /** Ascending and without gaps; the last one is the writer's. */
+  /** Ascending and without gaps; the last one belongs to the writer. */
   readonly #segments: Segment[];
   #writer: SegmentWriter;
   readonly #snapshots: SnapshotStore;
-  readonly #bell = new TailBell();
-  /** What is being written now, so that close can wait for it. */
+  readonly #notifier = new AppendNotifier();
+  /** The write in progress, so that close can wait for it. */
   #appending: Promise<Position> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #saving = false;
-  /** Why nothing is answered any more. */
+  /** The reason why every call is refused. */
   #ended: EngineError | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(folder: string, limits: SegmentLimits, options: FileEngineOptions, lock: FolderLock, log: RecoveredLog) {
-    const { maxFollowBytes = 1024 * 1024, clock = backgroundClock, random = systemRandom, onLockLost } = options;
+    const { maxFollowBytes = 1024 * 1024, files = nodeFileSystem, random = systemRandom, onLockLost } = options;
+    this.#files = files;
     this.#folder = folder;
     this.#limits = limits;
     this.#maxFollowBytes = maxFollowBytes;
     this.#lock = lock;
     this.#random = random;
-    this.#cancelLockChecks = every(clock, lockCheckIntervalMs, () => this.#lookAtLock(onLockLost));
+    this.#cancelLockChecks = every(options.clock ?? backgroundClock, lockCheckIntervalMs, () =>
+      this.#lookAtLock(onLockLost),
+    );
     this.#segments = log.segments;
     this.#writer = log.writer;
-    this.#snapshots = new SnapshotStore(folder, log.snapshot, {
+    this.#snapshots = new SnapshotStore(files, folder, log.snapshot, {
       check: () => this.#check(),
       fail: (what, cause) => this.#fail(what, cause),
     });
@@ -110,7 +119,7 @@ class FileEngine implements LogEngine {
 
   async append(batch: readonly Uint8Array[], after: Position): Promise<Position> {
     this.#check();
-    if (this.#appending !== undefined) throw new Error('an append was begun while another one is out');
+    if (this.#appending !== undefined) throw new Error('an append was begun while another one is in progress');
     const tail = this.#end;
     if (after.index !== tail.index || after.hash !== tail.hash) {
       const message = `the log ends at entry ${tail.index}, not at ${after.index} as the append expected`;
@@ -125,13 +134,14 @@ class FileEngine implements LogEngine {
       throw this.#fail(`an append to ${this.#writer.segment.path} failed`, error);
     } finally {
       this.#appending = undefined;
-      this.#bell.ring();
+      this.#notifier.notify();
     }
   }
 
   /**
-   * The lock is looked at again behind the sync. If it is there, a server that takes the folder later finds the entry;
-   * if it is not, another may have read the log before the entry was in it, and it must not be acknowledged.
+   * The lock is checked again after the sync. If it is still held, a server that takes the folder later finds the
+   * entry; if not, another server may have read the log before the entry was in it, so the entry must not be
+   * acknowledged.
    */
   async #write(batch: readonly Uint8Array[]): Promise<Position> {
     this.#checkLock();
@@ -142,14 +152,19 @@ class FileEngine implements LogEngine {
   }
 
   /**
-   * The new segment is on the disk before the old one names it, so that a last segment that was sealed proves a
-   * missing one.
+   * The new segment is on the disk before the old one is sealed, so that a sealed last segment proves that one is
+   * missing.
    */
   async #rotate(): Promise<void> {
     const full = this.#writer;
-    this.#writer = await SegmentWriter.create(this.#folder, full.segment.end, this.#limits, this.#random);
+    this.#writer = await this.#createSegment(full.segment.end);
     await full.seal();
     this.#segments.push(this.#writer.segment);
+  }
+
+  #createSegment(before: Position): Promise<SegmentWriter> {
+    const segment = { folder: this.#folder, before, limits: this.#limits, random: this.#random };
+    return SegmentWriter.create(this.#files, segment);
   }
 
   async *follow(from: Position, signal: AbortSignal): AsyncGenerator<readonly LoggedEntry[]> {
@@ -167,7 +182,7 @@ class FileEngine implements LogEngine {
         } else if (at.index === cursor.segment.end.index) {
           if (cursor.segment === this.#segments.at(-1)) {
             this.#check();
-            await this.#bell.wait(signal);
+            await this.#notifier.wait(signal);
           } else {
             await cursor.close();
             cursor = await this.#cursorBehind(at);
@@ -188,7 +203,7 @@ class FileEngine implements LogEngine {
     }
     const segment = this.#segments.findLast((candidate) => candidate.before.index <= from.index) ?? first;
     try {
-      return await SegmentCursor.open(segment, from);
+      return await SegmentCursor.open(this.#files, segment, from);
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT' && !this.#segments.includes(segment)) throw this.#trimmed(from);
       throw error;
@@ -207,7 +222,7 @@ class FileEngine implements LogEngine {
     this.#saving = true;
     try {
       await this.#tidy(async () => {
-        // Whoever saves the state of another log learns it here.
+        // A server that saves the state of another log is refused here.
         this.#checkLock();
         await (await this.#cursorBehind(position)).close();
         await this.#snapshots.save(position, chunks);
@@ -227,14 +242,14 @@ class FileEngine implements LogEngine {
     await this.#tidy(() => this.#removeSegments(Math.min(index, this.#snapshots.index ?? 0)));
   }
 
-  /** Oldest first, each gone for good before the next: after a crash the rest is without gaps. */
+  /** Oldest first, each removal synced before the next: after a crash the remaining segments have no gap. */
   async #removeSegments(upTo: number): Promise<void> {
     while (this.#segments.length > 1 && this.#segments[0]!.end.index <= upTo) {
       this.#checkLock();
       const segment = this.#segments.shift()!;
       try {
-        await rm(segment.path);
-        await syncFolder(this.#folder);
+        await this.#files.remove(segment.path);
+        await this.#files.syncFolder(this.#folder);
       } catch (error) {
         throw this.#fail(`removing ${segment.path} failed`, error);
       }
@@ -252,10 +267,10 @@ class FileEngine implements LogEngine {
 
   async #close(): Promise<void> {
     this.#cancelLockChecks();
-    // What closing writes into the folder must not meet another server there.
+    // Writes made by closing must not happen while another server holds the folder.
     this.#lookAtLock(undefined);
     this.#ended ??= new EngineError('closed', 'the log engine is closed');
-    this.#bell.ring();
+    this.#notifier.notify();
     await Promise.allSettled([this.#appending, this.#tidying]);
     try {
       await (this.#ended.code === 'fatal' ? this.#writer.abandon() : this.#writer.close());
@@ -270,7 +285,7 @@ class FileEngine implements LogEngine {
     return this.#writer.segment.end;
   }
 
-  /** Snapshots and trims run one after the other, beside the appends. */
+  /** Snapshots and trims run one after the other, in parallel with appends. */
   #tidy(work: () => Promise<void>): Promise<void> {
     const done = this.#tidying.then(() => {
       this.#check();
@@ -298,17 +313,17 @@ class FileEngine implements LogEngine {
     }
   }
 
-  /** The end of this engine: only a restart, which reads everything anew, can tell what the disk holds. */
+  /** The end of this engine: only a restart, which reads everything again, can tell what is on the disk. */
   #fail(what: string, cause: unknown): EngineError {
-    const message = withHelp(`${what}: ${messageOf(cause)}; ${stopHelp}`, noRoomHelp(this.#folder, cause));
+    const message = withHelp(`${what}: ${messageOf(cause)}; ${stopHelp}`, noRoomHelp(this.#files, this.#folder, cause));
     return this.#endWith(new EngineError('fatal', message, { cause }));
   }
 
-  /** Gives what ended it first. */
+  /** Throws the error that ended the engine, if any. */
   #endWith(error: EngineError): EngineError {
     if (this.#ended?.code !== 'fatal') {
       this.#ended = error;
-      this.#bell.ring();
+      this.#notifier.notify();
     }
     return this.#ended;
   }
@@ -320,7 +335,7 @@ class FileEngine implements LogEngine {
   }
 }
 
-const stopHelp = 'the server must stop, and when it is started it reads its log anew';
+const stopHelp = 'the server must stop, and reads its log again when it is restarted';
 
 function withHelp(message: string, help: string | undefined): string {
   return help === undefined ? message : `${message}; ${help}`;

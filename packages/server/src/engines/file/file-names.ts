@@ -1,6 +1,6 @@
 /**
- * The names in a data folder. The number in a segment's name is the index of its first entry, in a snapshot's the
- * index of the last entry it holds. Names end in `.tmp` until what they name is whole and on the disk.
+ * The names in a data folder. The number in a segment's name is the index of its first entry, in a snapshot's the index
+ * of its last entry. Names end in `.tmp` until the file is complete and on the disk.
  */
 const digits = 16;
 
@@ -21,11 +21,11 @@ export interface FolderListing {
   readonly segments: readonly { readonly name: string; readonly firstIndex: number }[];
   /** Ascending by index. */
   readonly snapshots: readonly { readonly name: string; readonly index: number }[];
-  /** What a crash left half made. */
+  /** Incomplete files left by a crash. */
   readonly leftovers: readonly string[];
 }
 
-/** Sorts the names found in a folder. Foreign names are left out: other parts of the server keep files there too. */
+/** Sorts the names found in a folder. Unknown names are ignored: other parts of the server keep files there too. */
 export function listNames(names: readonly string[]): FolderListing {
   const segments: { name: string; firstIndex: number }[] = [];
   const snapshots: { name: string; index: number }[] = [];

@@ -7,34 +7,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineError } from '../engine-error.ts';
 import { noRoomHelp } from './disk-room.ts';
 import { systemErrorCode } from './file-system.ts';
+import { nodeFileSystem } from './node-file-system.ts';
 
 /**
- * The lock on a data folder: a listening unix socket in it, and on Linux a second one that is no file.
+ * The lock on a data folder: a listening unix socket in it, and on Linux an additional abstract socket.
  *
- * The kernel closes a socket with its process, however that ends, so a lock never outlives its holder and a restart
- * after kill -9 is possible at once; Node has no call for flock or fcntl locks, and a file with a pid cannot tell a
- * dead holder from a stranger with the same number, nor look into another container. A connection to a socket that
- * nobody listens on is refused; to one that somebody listens on, it succeeds, also when that process is stopped or
- * busy.
+ * The kernel closes a socket when its process ends in any way, so a lock never outlives its holder and a restart after
+ * kill -9 is possible at once. Node has no call for flock or fcntl locks. A pid file cannot tell a dead holder from an
+ * unrelated process with the same pid, nor see into another container. A connection to a socket without a listener is
+ * refused; a connection to one with a listener succeeds, also when that process is stopped or busy.
  *
- * To take the lock, a process makes a socket under a temporary name of its own, listens, renames it to
- * `lock-PID-RANDOM.socket` (so that a socket under such a name listens until its process is gone, and one that
- * refuses is stale for ever and may be removed by anybody), and only then looks for others. Of two processes, the one
- * that looks later sees the other. Whoever sees another one that holds the lock, gives up; whoever sees another one
- * that is looking too, withdraws and tries again after a random time. So at most one holds it.
+ * To take the lock, a process creates a socket under a unique temporary name, listens, renames it to
+ * `lock-PID-RANDOM.socket` (so that a socket under such a name listens until its process ends, and one that refuses is
+ * stale forever and may be removed by any process), and only then looks for others. Of two processes, the later one to
+ * look sees the other. A process that sees another holder gives up. A process that sees another one that is also trying
+ * withdraws and retries after a random time. So at most one process holds the lock.
  *
  * A file can be removed by a stray `rm`. So the first step is an abstract socket named after the device and inode of
- * the folder: the kernel gives it to one process, by whatever path that came, and no file stands for it. It is known
- * to one network namespace, so it does not see into other containers: there the holder has to notice, by
- * `lostBecause`, that its file is gone.
+ * the folder: the kernel gives it to one process, independent of the path, and no file represents it. It is local to
+ * one network namespace, so it does not see into other containers: there the holder has to notice, with `lostBecause`,
+ * that its file is gone.
  *
- * Its limit: the processes must run on one kernel, in whatever containers. Two machines that mount the same network
- * file system do not see one another's sockets.
+ * Its limit: the processes must run on one kernel, in any containers. Two machines that mount the same network file
+ * system do not see each other's sockets.
  */
 export interface FolderLock {
   /**
-   * Why another process may hold the folder by now: the lock's file is not where the folder's path leads. Undefined
-   * while it is. Costs a look at one name, a few microseconds.
+   * Why another process may hold the folder by now: the lock file is no longer under the folder's path. Undefined while
+   * it is. Costs one file name lookup, a few microseconds.
    */
   lostBecause(): string | undefined;
   release(): Promise<void>;
@@ -44,9 +44,9 @@ const lockName = /^lock-(\d+)-[0-9a-f]+\.socket$/;
 const temporaryLockName = /^lock-\d+-[0-9a-f]+\.socket\.tmp$/;
 const maxAttempts = 40;
 const maxRetryDelayMs = 50;
-/** A holder that is alive answers at once unless it is stopped; then it is named from its file alone. */
+/** A live holder answers at once unless it is stopped; then the message names it from its file alone. */
 const answerTimeoutMs = 500;
-/** The longest path that the kernel takes for a socket, on Linux and on others, with its final zero. */
+/** The longest socket path that the kernel accepts, on Linux and on others, including the final zero. */
 const maxSocketPathBytes = process.platform === 'linux' ? 108 : 104;
 
 /** Takes the lock, or rejects with EngineError `locked` if another process (or this one) has it. */
@@ -73,7 +73,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   }
 }
 
-/** Whether a process holds the folder at the moment: for those who only read it. */
+/** Whether a process holds the folder at the moment: for commands that only read it. */
 export async function isFolderLocked(folder: string): Promise<boolean> {
   const folderFd = fs.openSync(folder, 'r');
   try {
@@ -100,7 +100,7 @@ class Candidate {
   readonly #folder: string;
   readonly #folderFd: number;
   readonly #abstractName: string | undefined;
-  /** A name is used once: what another process has found dead under it may be gone a moment later. */
+  /** A name is used once: a dead socket that another process has found under it may be removed a moment later. */
   #name = '';
   #inode: FileId | undefined;
   #servers: Server[] = [];
@@ -113,12 +113,12 @@ class Candidate {
     this.#abstractName = abstractNameOf(folderFd);
   }
 
-  /** False if somebody else has the abstract name, or took the lock meanwhile and swept the temporary socket away. */
+  /** False if another process has the abstract name, or took the lock meanwhile and removed the temporary socket. */
   async listen(): Promise<boolean> {
     this.#name = `lock-${process.pid}-${randomBytes(8).toString('hex')}.socket`;
     if (this.#abstractName !== undefined) {
       const refused = await this.#listenAt(this.#abstractName);
-      // Where a sandbox forbids such sockets, the one in the folder has to do.
+      // Where a sandbox forbids abstract sockets, the socket in the folder has to suffice.
       if (systemErrorCode(refused) === 'EADDRINUSE') return false;
       this.#hasAbstractName = refused === undefined;
     }
@@ -137,14 +137,14 @@ class Candidate {
 
   #listenAt(path: string): Promise<Error | undefined> {
     const server = createServer((connection) => {
-      // Whoever asks may be gone before the answer: nothing to do about it.
+      // The asking process may be gone before the answer; that is no error.
       connection.on('error', () => connection.destroy());
       connection.end(this.#holds ? 'holds' : 'looks');
     });
     return new Promise((resolve) => {
       server.on('error', resolve);
       server.listen(path, () => {
-        // The lock must not be what keeps a process alive that has nothing else to do.
+        // The lock alone must not keep a process alive.
         server.unref();
         this.#servers.push(server);
         resolve(undefined);
@@ -152,7 +152,7 @@ class Candidate {
     });
   }
 
-  /** Somebody else who listens for the folder, a holder before all others. */
+  /** Another process listens for the folder, a holder before all others. */
   async findRival(dead: 'remove the dead' | 'leave the dead'): Promise<Rival | undefined> {
     let found: Rival | undefined;
     for (const name of fs.readdirSync(this.#folder)) {
@@ -181,7 +181,7 @@ class Candidate {
       const found = fileIdAt(path);
       if (found !== undefined && found.ino === this.#inode?.ino && found.dev === this.#inode.dev) return undefined;
     } catch (error) {
-      // Such as ENOTDIR where a file has taken the folder's place, or ESTALE: whoever holds what is there, we do not.
+      // Such as ENOTDIR when a file has replaced the folder, or ESTALE: this process no longer holds the folder.
       const code = systemErrorCode(error) ?? String(error);
       return `${path}, the lock on the data folder, cannot be looked at (${code}), so another server may have it`;
     }
@@ -192,7 +192,7 @@ class Candidate {
     try {
       if (this.#name !== '') fs.rmSync(join(this.#folder, this.#name), { force: true });
     } catch {
-      // The folder is gone or takes no changes. What is left there is a dead socket, which the next one removes.
+      // The folder is gone or read-only. The dead socket left there is removed by the next process.
     }
     this.#hasAbstractName = false;
     const closed = this.#servers.splice(0).map((server) => {
@@ -201,7 +201,7 @@ class Candidate {
     await Promise.all(closed);
   }
 
-  /** A path to `name` that is short however long the folder's is, where the system has /proc. */
+  /** A short path to `name` for a folder with a long path, where the system has /proc. */
   #socketPath(name: string): string {
     const throughDescriptor = `/proc/self/fd/${this.#folderFd}`;
     const path = join(fs.existsSync(throughDescriptor) ? throughDescriptor : this.#folder, name);
@@ -213,7 +213,9 @@ class Candidate {
   }
 }
 
-/** Asks who listens at `path`. Whoever listens and does not answer in time is taken for a holder that stands still. */
+/**
+ * Asks the listener at `path` to identify itself. A listener that does not answer in time counts as a stopped holder.
+ */
 function probe(path: string): Promise<'dead' | 'looks' | 'holds'> {
   return new Promise((resolve) => {
     let answer = '';
@@ -227,7 +229,8 @@ function probe(path: string): Promise<'dead' | 'looks' | 'holds'> {
     connection.on('error', (error) => {
       const code = systemErrorCode(error);
       if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve('dead');
-      // It went away while it was asked: look again. Everything else, such as a full queue or no permission, is alive.
+      // It disappeared while it was asked: look again. Any other error, such as a full queue or no permission, means
+      // alive.
       else resolve(code === 'ECONNRESET' || code === 'EPIPE' ? 'looks' : 'holds');
     });
     connection.on('close', () => {
@@ -246,11 +249,11 @@ function lockedBy(folder: string, pid: string | undefined): EngineError {
 }
 
 function noSocket(folder: string, cause: Error): EngineError {
-  const help = noRoomHelp(folder, cause) ?? 'its file system must allow unix sockets';
+  const help = noRoomHelp(nodeFileSystem, folder, cause) ?? 'its file system must allow unix sockets';
   return new EngineError('unusable', `cannot lock the data folder ${folder}: ${help} (${cause.message})`, { cause });
 }
 
-/** The kernel's own name for the folder, the same by every path; undefined where there are no abstract sockets. */
+/** The kernel's identity of the folder, the same for every path; undefined where there are no abstract sockets. */
 function abstractNameOf(folderFd: number): string | undefined {
   if (process.platform !== 'linux') return undefined;
   const { dev, ino } = fs.fstatSync(folderFd, { bigint: true });

@@ -1,4 +1,3 @@
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
@@ -7,6 +6,7 @@ import { DamageError } from './damage.ts';
 import type { Damage } from './damage.ts';
 import { listNames, segmentName } from './file-names.ts';
 import type { FolderListing } from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
 import type { SegmentRecord } from './record-reader.ts';
 import { samePosition, scanSegment } from './segment-scan.ts';
 import type { ScannedSegment } from './segment-scan.ts';
@@ -17,28 +17,28 @@ export interface StoredSnapshotFile {
   readonly position: Position;
 }
 
-/** What a data folder holds. Reading stops at the first damage of each segment. */
+/** The contents of a data folder. Reading stops at the first damage of each segment. */
 export interface FolderScan {
-  /** Those that begin as a segment, ascending. */
+  /** The files with a valid segment header, ascending. */
   readonly segments: readonly ScannedSegment[];
   readonly snapshot: StoredSnapshotFile | undefined;
-  /** Paths of what a crash left half made, or did not come to remove. */
+  /** Paths of files that a crash left incomplete or not yet removed. */
   readonly leftovers: readonly string[];
   readonly damage: readonly Damage[];
-  /** Entries up to here follow without a gap on the snapshot or the start of the log. */
+  /** Entries up to here continue without a gap from the snapshot or the start of the log. */
   readonly recoverableIndex: number;
 }
 
 /**
- * The names of the log's files in `folder`. Throws EngineError `unusable` when one of them is no file: reading a folder
- * fails with a bare code, and reading a pipe never ends.
+ * The names of the log's files in `folder`. Throws EngineError `unusable` when one of them is not a file: reading a
+ * folder fails with a bare error code, and reading a pipe never ends.
  */
-export function listFolder(folder: string): FolderListing {
-  const names = listNames(fs.readdirSync(folder));
+export function listFolder(files: FileSystem, folder: string): FolderListing {
+  const names = listNames(files.namesIn(folder));
   const parts = [...names.segments, ...names.snapshots].map(({ name }) => name);
   for (const name of [...parts, ...names.leftovers]) {
     const path = join(folder, name);
-    const stat = fs.statSync(path, { throwIfNoEntry: false });
+    const stat = files.statusOf(path);
     if (stat === undefined || stat.isFile()) continue;
     const what = `${path} is ${stat.isDirectory() ? 'a folder' : 'no file'} and has the name of a part of the log`;
     throw new EngineError('unusable', `${what}: move it away, and put back the file if there was one`);
@@ -46,11 +46,11 @@ export function listFolder(folder: string): FolderListing {
   return names;
 }
 
-/** Reads and verifies all of the log in `folder`, and where its snapshot stands, without changing anything. */
-export async function scanFolder(folder: string): Promise<FolderScan> {
-  const names = listFolder(folder);
+/** Reads and verifies the whole log in `folder`, and the position of its snapshot, without changing anything. */
+export async function scanFolder(files: FileSystem, folder: string): Promise<FolderScan> {
+  const names = listFolder(files, folder);
   const damage: Damage[] = [];
-  const snapshot = await findSnapshot(folder, names, damage);
+  const snapshot = await findSnapshot(files, folder, names, damage);
   let atSnapshot: Position | undefined;
   const watch = ({ header, entries }: SegmentRecord): void => {
     const index = snapshot?.position.index;
@@ -60,7 +60,7 @@ export async function scanFolder(folder: string): Promise<FolderScan> {
   const segments: ScannedSegment[] = [];
   for (const [place, { name, firstIndex }] of names.segments.entries()) {
     const nextFirstIndex = names.segments[place + 1]?.firstIndex;
-    const segment = await scanNamed(join(folder, name), firstIndex, nextFirstIndex, watch);
+    const segment = await scanNamed(files, join(folder, name), { firstIndex, nextFirstIndex }, watch);
     const last = segments.at(-1);
     if (segment === undefined) {
       const what = 'it does not begin as the segment of the log that its name says';
@@ -82,6 +82,7 @@ export async function scanFolder(folder: string): Promise<FolderScan> {
 }
 
 async function findSnapshot(
+  files: FileSystem,
   folder: string,
   names: FolderListing,
   damage: Damage[],
@@ -90,7 +91,7 @@ async function findSnapshot(
   if (newest === undefined) return undefined;
   const path = join(folder, newest.name);
   try {
-    const position = await readSnapshotPosition(path);
+    const position = await readSnapshotPosition(files, path);
     if (position.index === newest.index) return { path, position };
     const what = `it stands at entry ${position.index}, which its name denies`;
     damage.push({ in: 'snapshot', file: path, offset: 0, lastGoodIndex: undefined, what });
@@ -102,12 +103,12 @@ async function findSnapshot(
 }
 
 async function scanNamed(
+  files: FileSystem,
   path: string,
-  firstIndex: number,
-  nextFirstIndex: number | undefined,
+  { firstIndex, nextFirstIndex }: { readonly firstIndex: number; readonly nextFirstIndex: number | undefined },
   onRecord: (record: SegmentRecord) => void,
 ): Promise<ScannedSegment | undefined> {
-  const scan = await scanSegment(path, nextFirstIndex === undefined ? Infinity : nextFirstIndex - 1, onRecord);
+  const scan = await scanSegment(files, path, nextFirstIndex === undefined ? Infinity : nextFirstIndex - 1, onRecord);
   if (scan.kind === 'newer') {
     const message = `${path} has log format ${scan.version}, which a newer Tenure wrote: run that one`;
     throw new EngineError('unusable', message);
@@ -115,7 +116,7 @@ async function scanNamed(
   return scan.kind === 'scanned' && scan.segment.before.index === firstIndex - 1 ? scan.segment : undefined;
 }
 
-/** Follows the log from the snapshot on as far as it is whole. */
+/** Follows the log from the snapshot on until the first damage. */
 function recoverableIndex(segments: readonly ScannedSegment[], snapshot: StoredSnapshotFile | undefined): number {
   const start = snapshot?.position ?? logStart;
   const first = segments.findIndex(({ before, end }) => before.index <= start.index && start.index <= end.index);
@@ -128,11 +129,11 @@ function recoverableIndex(segments: readonly ScannedSegment[], snapshot: StoredS
   return last.end.index;
 }
 
-/** What is wrong in one segment, the last one if no entry is known to begin the next. */
+/** The damage in one segment, the last one if no entry is known to begin the next. */
 function damageInside(segment: ScannedSegment, nextFirstIndex: number | undefined): Damage[] {
   const { path: file, bytes: offset, tail, end } = segment;
   const place = { in: 'log' as const, file, offset, lastGoodIndex: end.index };
-  // All that the next segment builds on is there: what lies behind it was written for nobody.
+  // All entries that the next segment builds on are present: the bytes after them were never part of the log.
   if (nextFirstIndex !== undefined && end.index >= nextFirstIndex - 1) return [];
   if (tail.kind === 'damaged') return [{ ...place, what: tail.why }];
   if (tail.kind === 'torn' && nextFirstIndex !== undefined) return [{ ...place, what: tail.why }];
@@ -150,7 +151,7 @@ function damageBetween(last: ScannedSegment, next: ScannedSegment): Damage[] {
   return [{ ...place, what: `it does not follow entry ${last.end.index} of ${last.path}: it belongs to another log` }];
 }
 
-/** Whether log and snapshot are of one history, and together reach back to the start. */
+/** Whether log and snapshot have the same history, and together reach back to the start. */
 function damageAround(
   folder: string,
   segments: readonly ScannedSegment[],
@@ -184,7 +185,7 @@ function damageAround(
     return [{ in: 'log', file: last.path, offset: last.bytes, lastGoodIndex: last.end.index, what }];
   }
   const known = [first.before, last.end, atSnapshot].find((position) => position?.index === index);
-  // Where the entry cannot be read, other damage says so.
+  // Where the entry cannot be read, other damage is reported.
   if (known === undefined || samePosition(known, newest.position)) return [];
   const what = `it is not a snapshot of this log's entry ${index}`;
   return [{ in: 'snapshot', file: newest.path, offset: 0, lastGoodIndex: undefined, what }];

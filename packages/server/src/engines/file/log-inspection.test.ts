@@ -1,11 +1,11 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { describe, expect, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries } from '../testing/engine-case.ts';
 import { changeFile, copyFolder, flipBit, writeFolder } from '../testing/folder-copy.ts';
-import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 import { dumpLog, verifyLog } from './log-inspection.ts';
 import type { DumpedEntry } from './log-inspection.ts';
@@ -13,7 +13,7 @@ import type { DumpedEntry } from './log-inspection.ts';
 const layout = { maxSegmentBytes: 1500, preallocateBytes: 300 };
 const words = entries(30, 100);
 
-/** Thirty entries, three an append, in several segments. */
+/** Thirty entries, three per append, in several segments. */
 async function withLog(
   work: (folder: string, positions: readonly Position[], engine: LogEngine) => Promise<void>,
 ): Promise<void> {
@@ -39,7 +39,7 @@ function segments(folder: string): string[] {
 }
 
 describe('verifying a log', () => {
-  test('tells what is there, with and without a server on it', async () => {
+  test('reports the contents, with and without a running server', async () => {
     await withLog(async (folder, positions, engine) => {
       await engine.saveSnapshot(positions[5]!, chunksOf('state'));
       const running = await verifyLog(folder);
@@ -54,7 +54,7 @@ describe('verifying a log', () => {
     });
   });
 
-  test('lists all damage, and how much of the log can be kept', async () => {
+  test('lists all damage, and the recoverable part of the log', async () => {
     await withLog(async (folder, positions, engine) => {
       await engine.saveSnapshot(positions[1]!, chunksOf('state', 'more'));
       await engine.close();
@@ -75,7 +75,7 @@ describe('verifying a log', () => {
     });
   });
 
-  test('tells an unfinished append from damage', async () => {
+  test('distinguishes an unfinished append from damage', async () => {
     await withLog(async (folder, _, engine) => {
       await engine.close();
       const last = segments(folder).at(-1)!;
@@ -89,7 +89,7 @@ describe('verifying a log', () => {
     });
   });
 
-  test('of a folder that is not there is refused, and does not make it', async () => {
+  test('of a missing folder is refused, and does not create it', async () => {
     await withTemporaryFolder(async (parent) => {
       const folder = join(parent, 'nowhere');
       await expect(verifyLog(folder)).rejects.toMatchObject({ code: 'unusable' });
@@ -107,7 +107,7 @@ describe('verifying a log', () => {
 });
 
 describe('dumping a log', () => {
-  test('gives each entry of the range with its hash and place, also beside a server', async () => {
+  test('returns each entry of the range with its hash and file offset, also while a server runs', async () => {
     await withLog(async (folder, positions) => {
       const all = await collect(dumpLog(folder));
       expect(all.map(({ index }) => index)).toEqual(words.map((_, at) => at + 1));
@@ -124,7 +124,7 @@ describe('dumping a log', () => {
     });
   });
 
-  test('stops at damage with an error that names the place, after what lies before it', async () => {
+  test('stops at damage with an error that names the place, after the entries before it', async () => {
     await withLog(async (folder, _, engine) => {
       await engine.close();
       const second = segments(folder)[1]!;

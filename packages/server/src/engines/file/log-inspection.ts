@@ -1,47 +1,50 @@
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Position } from '../log-engine.ts';
 import { DamageError, logHelp } from './damage.ts';
 import type { Damage } from './damage.ts';
 import { existingDataFolder } from './data-folder.ts';
-import { closeFile, openFile } from './file-system.ts';
 import { isFolderLocked } from './folder-lock.ts';
 import { listFolder, scanFolder } from './folder-scan.ts';
+import { nodeFileSystem as files } from './node-file-system.ts';
 import { RecordReader } from './record-reader.ts';
 import { segmentHeaderBytes } from './segment-format.ts';
 import { samePosition, scanSegment } from './segment-scan.ts';
+import type { Segment } from './segment.ts';
 import { readSnapshotChunks } from './snapshot-file.ts';
 
 export interface LogReport {
   readonly folder: string;
-  /** A server runs on the folder: what it writes at this moment may show as an unfinished append. */
+  /** A server runs on the folder: its current write may show as an unfinished append. */
   readonly inUse: boolean;
   readonly segments: readonly {
     readonly file: string;
     readonly firstIndex: number;
-    /** The last entry that is whole; firstIndex - 1 if there is none. */
+    /** The last intact entry; firstIndex - 1 if there is none. */
     readonly lastIndex: number;
     readonly fileBytes: number;
   }[];
-  /** How many entries are whole, and from where to where. 0 for the indexes of an empty log. */
+  /** The number of intact entries, and their first and last index. 0 for the indexes of an empty log. */
   readonly entries: number;
   readonly firstIndex: number;
   readonly lastIndex: number;
   readonly snapshot: { readonly file: string; readonly position: Position; readonly fileBytes: number } | undefined;
-  /** An append that was begun and never acknowledged: the next start of the server cuts it off. */
+  /** An append that was begun and never acknowledged: the next start of the server truncates it. */
   readonly unfinished:
     | { readonly file: string; readonly offset: number; readonly bytes: number; readonly why: string }
     | undefined;
   readonly damage: readonly Damage[];
-  /** What `truncateLog` can keep: entries up to here follow without a gap on the snapshot or the start of the log. */
+  /**
+   * The range that `truncateLog` can keep: entries up to here continue without a gap from the snapshot or the start of
+   * the log.
+   */
   readonly recoverableIndex: number;
 }
 
 /** Reads and checks everything in the data folder: each checksum, the running hash, the snapshot. Changes nothing. */
 export async function verifyLog(dataFolder: string): Promise<LogReport> {
-  const folder = existingDataFolder(dataFolder);
+  const folder = existingDataFolder(files, dataFolder);
   const inUse = await isFolderLocked(folder);
-  const scan = await scanFolder(folder);
+  const scan = await scanFolder(files, folder);
   const { segments, snapshot, recoverableIndex } = scan;
   const last = segments.at(-1);
   const entries = segments.reduce((sum, { before, end }) => sum + end.index - before.index, 0);
@@ -57,7 +60,7 @@ export async function verifyLog(dataFolder: string): Promise<LogReport> {
     snapshot: snapshot && {
       file: snapshot.path,
       position: snapshot.position,
-      fileBytes: fs.statSync(snapshot.path).size,
+      fileBytes: files.statusOf(snapshot.path)?.size ?? 0,
     },
     unfinished:
       last?.tail.kind === 'torn'
@@ -70,7 +73,7 @@ export async function verifyLog(dataFolder: string): Promise<LogReport> {
 
 async function damageInSnapshot(path: string): Promise<Damage[]> {
   try {
-    for await (const chunk of readSnapshotChunks(path)) void chunk;
+    for await (const chunk of readSnapshotChunks(files, path)) void chunk;
     return [];
   } catch (error) {
     if (error instanceof DamageError) return [error.damage];
@@ -80,32 +83,32 @@ async function damageInSnapshot(path: string): Promise<Damage[]> {
 
 export interface DumpedEntry {
   readonly index: number;
-  /** The running hash up to and with the entry. */
+  /** The running hash up to and including the entry. */
   readonly hash: string;
   readonly bytes: Uint8Array;
   readonly file: string;
-  /** Where in the file the record begins that holds the entry. */
+  /** The file offset of the record with the entry. */
   readonly offset: number;
 }
 
 /**
- * The entries of the log with an index in [from, to], in order: all that there are without them. Stops with EngineError
- * `damaged` at the first place that cannot be read, unless it is an unfinished append at the end. Changes nothing.
+ * The entries of the log with an index in [from, to], in order; all entries without them. Stops with EngineError
+ * `damaged` at the first unreadable place, unless it is an unfinished append at the end. Changes nothing.
  */
 export async function* dumpLog(
   dataFolder: string,
   range: { readonly from?: number; readonly to?: number } = {},
 ): AsyncGenerator<DumpedEntry> {
   const { from = 1, to = Infinity } = range;
-  const folder = existingDataFolder(dataFolder);
-  const { segments } = listFolder(folder);
+  const folder = existingDataFolder(files, dataFolder);
+  const { segments } = listFolder(files, folder);
   let expected: Position | undefined;
   for (const [place, { name, firstIndex }] of segments.entries()) {
     const nextFirstIndex = segments[place + 1]?.firstIndex ?? Infinity;
     if (nextFirstIndex <= from) continue;
     if (firstIndex > to) return;
     const file = join(folder, name);
-    const scan = await scanSegment(file, nextFirstIndex - 1, () => undefined);
+    const scan = await scanSegment(files, file, nextFirstIndex - 1, () => undefined);
     const damaged = (offset: number, what: string): DamageError => {
       const index = expected?.index ?? firstIndex - 1;
       return new DamageError({ in: 'log', file, offset, lastGoodIndex: index, what }, logHelp(folder, index));
@@ -115,7 +118,7 @@ export async function* dumpLog(
     if (expected !== undefined && !samePosition(expected, segment.before)) {
       throw damaged(0, `it does not follow entry ${expected.index}`);
     }
-    yield* dumpRecords(file, segment.marker, segment.bytes, from, to);
+    yield* dumpRecords(segment, from, to);
     expected = segment.end;
     const complete = segment.end.index >= Math.min(to, nextFirstIndex - 1);
     if (!complete && segment.tail.kind === 'damaged') throw damaged(segment.bytes, segment.tail.why);
@@ -124,16 +127,11 @@ export async function* dumpLog(
   }
 }
 
-async function* dumpRecords(
-  file: string,
-  marker: Buffer,
-  endOffset: number,
-  from: number,
-  to: number,
-): AsyncGenerator<DumpedEntry> {
-  const fd = await openFile(file, 'r');
+async function* dumpRecords(segment: Segment, from: number, to: number): AsyncGenerator<DumpedEntry> {
+  const { path: file, marker, bytes: endOffset } = segment;
+  const open = await files.open(file, 'r');
   try {
-    const reader = new RecordReader(fd, marker);
+    const reader = new RecordReader(open, marker);
     for (let offset = segmentHeaderBytes; offset < endOffset;) {
       const record = await reader.read(offset, endOffset);
       if (record === undefined) return;
@@ -144,6 +142,6 @@ async function* dumpRecords(
       offset = record.endOffset;
     }
   } finally {
-    await closeFile(fd);
+    await open.close();
   }
 }

@@ -1,12 +1,12 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { withTemporaryFolder } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, readBehind, texts } from '../testing/engine-case.ts';
 import { copyFolder, flipBit, writeFolder } from '../testing/folder-copy.ts';
 import type { FolderCopy } from '../testing/folder-copy.ts';
-import { withTemporaryFolder } from '../testing/temporary-folder.ts';
 import { openFileEngine } from './file-engine.ts';
 import { verifyLog } from './log-inspection.ts';
 import { truncateLog } from './log-truncation.ts';
@@ -34,7 +34,7 @@ async function withEngine(folder: string, work: (engine: LogEngine) => Promise<v
   await work(engine).finally(() => engine.close());
 }
 
-/** The log is that of `words` up to `end`, from `start` on, and takes appends. */
+/** The log has the entries of `words` up to `end`, from `start` on, and accepts appends. */
 async function expectLog(folder: string, end: number, start = 0): Promise<void> {
   await withEngine(folder, async (engine) => {
     expect(await engine.tail()).toEqual(positions[end]);
@@ -45,7 +45,7 @@ async function expectLog(folder: string, end: number, start = 0): Promise<void> 
   expect((await verifyLog(folder)).damage).toEqual([]);
 }
 
-test('a log can be ended behind any entry, and what is taken away is kept beside it', async () => {
+test('a log can be truncated after any entry, and the removed part is kept beside it', async () => {
   await withLog(undefined, async (folder, copy) => {
     for (let after = 0; after <= 30; after++) {
       writeFolder(folder, copy);
@@ -61,7 +61,7 @@ test('a log can be ended behind any entry, and what is taken away is kept beside
   });
 });
 
-test('what the refusal of a damaged log recommends makes it start again', async () => {
+test('the remedy in the refusal of a damaged log works', async () => {
   await withLog(undefined, async (folder, copy) => {
     const second = [...copy.keys()].filter((name) => name.startsWith('log-'))[1]!;
     writeFolder(folder, flipBit(copy, second, 8 * 500));
@@ -73,7 +73,7 @@ test('what the refusal of a damaged log recommends makes it start again', async 
   });
 });
 
-test('damage that the snapshot makes superfluous costs no entry behind the snapshot', async () => {
+test('damage before the snapshot costs no entry after the snapshot', async () => {
   await withLog(25, async (folder, copy) => {
     const first = [...copy.keys()][0]!;
     writeFolder(folder, flipBit(copy, first, 8 * 100));
@@ -85,7 +85,7 @@ test('damage that the snapshot makes superfluous costs no entry behind the snaps
   });
 });
 
-test('damage in the segment of the snapshot leaves the snapshot', async () => {
+test('damage in the segment of the snapshot keeps the snapshot', async () => {
   await withLog(2, async (folder, copy) => {
     const first = [...copy.keys()].find((name) => name.startsWith('log-'))!;
     writeFolder(folder, flipBit(copy, first, 8 * 100));
@@ -96,7 +96,7 @@ test('damage in the segment of the snapshot leaves the snapshot', async () => {
   });
 });
 
-test('it is refused beyond the end, behind the snapshot, and while a server runs', async () => {
+test('it is refused beyond the end, before the snapshot, and while a server runs', async () => {
   await withLog(20, async (folder, copy) => {
     await expect(truncateLog(folder, 31)).rejects.toMatchObject({ code: 'unusable', message: /up to entry 30 only/ });
     await expect(truncateLog(folder, 19)).rejects.toMatchObject({

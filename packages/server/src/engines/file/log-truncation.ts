@@ -5,10 +5,10 @@ import { logStart } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
 import { existingDataFolder } from './data-folder.ts';
-import { closeFile, openFile, syncFile, syncFolder, truncateFile } from './file-system.ts';
 import { lockFolder } from './folder-lock.ts';
 import { scanFolder } from './folder-scan.ts';
 import type { FolderScan } from './folder-scan.ts';
+import { nodeFileSystem as files } from './node-file-system.ts';
 import { RecordReader } from './record-reader.ts';
 import { segmentHeaderBytes } from './segment-format.ts';
 import { samePosition } from './segment-scan.ts';
@@ -16,9 +16,9 @@ import type { ScannedSegment } from './segment-scan.ts';
 import { SegmentWriter } from './segment-writer.ts';
 
 export interface LogTruncation {
-  /** Where the log ends now. */
+  /** The new end of the log. */
   readonly lastIndex: number;
-  /** The files as they were before, those that were cut or taken away. */
+  /** The original files that were truncated or moved away. */
   readonly copyFolder: string;
   readonly files: readonly string[];
 }
@@ -26,16 +26,16 @@ export interface LogTruncation {
 const limits = { maxSegmentBytes: Infinity, preallocateBytes: 0 };
 
 /**
- * Ends the log behind entry `after` and moves everything else that is in its way into a folder inside the data
- * folder: what lies behind `after`, and damaged segments that the snapshot makes superfluous. Rejects, having changed
- * nothing, with `locked` while a server runs, and with `unusable` if the entries up to `after` are not all there or
- * the snapshot stands behind it. It may be repeated after a crash.
+ * Truncates the log after entry `after` and moves everything after it, and damaged segments that the snapshot makes
+ * superfluous, into a folder inside the data folder. Rejects, having changed nothing, with `locked` while a server
+ * runs, and with `unusable` if the entries up to `after` are not complete or the snapshot is later than `after`. It may
+ * be repeated after a crash.
  */
 export async function truncateLog(dataFolder: string, after: number): Promise<LogTruncation> {
-  const folder = existingDataFolder(dataFolder);
+  const folder = existingDataFolder(files, dataFolder);
   const lock = await lockFolder(folder);
   try {
-    const scan = await scanFolder(folder);
+    const scan = await scanFolder(files, folder);
     refuse(scan, after);
     const start = scan.snapshot?.position ?? logStart;
     const kept = keptSegments(scan, start, after);
@@ -43,23 +43,25 @@ export async function truncateLog(dataFolder: string, after: number): Promise<Lo
     const gone = fs.readdirSync(folder).filter((name) => {
       return /^log-\d+\.segment$/.test(name) && !kept.some(({ path }) => basename(path) === name);
     });
-    const files = [...gone];
+    const moved = [...gone];
     const last = kept.at(-1);
     if (last !== undefined) {
       const copy = join(copyFolder, basename(last.path));
       fs.copyFileSync(last.path, copy);
       await syncPath(copy);
-      files.push(basename(last.path));
+      moved.push(basename(last.path));
     }
-    await syncFolder(copyFolder);
-    // From the end on, so that what is left after a crash is refused or the same log, and the command can be repeated.
+    await files.syncFolder(copyFolder);
+    // From the end backwards, so that after a crash the rest is refused or is the same log, and the command can be
+    // repeated.
     for (const name of gone.toReversed()) fs.renameSync(join(folder, name), join(copyFolder, name));
-    await syncFolder(copyFolder);
-    await syncFolder(folder);
-    if (last === undefined) await (await SegmentWriter.create(folder, start, limits, systemRandom)).close();
+    await files.syncFolder(copyFolder);
+    await files.syncFolder(folder);
+    if (last === undefined)
+      await (await SegmentWriter.create(files, { folder, before: start, limits, random: systemRandom })).close();
     else await cutBehind(last, after);
-    await syncFolder(folder);
-    return { lastIndex: after, copyFolder, files: files.toSorted() };
+    await files.syncFolder(folder);
+    return { lastIndex: after, copyFolder, files: moved.toSorted() };
   } finally {
     await lock.release();
   }
@@ -75,7 +77,7 @@ function refuse({ snapshot, recoverableIndex }: FolderScan, after: number): void
   throw new EngineError('unusable', `cannot end the log behind entry ${after}: ${why}; nothing was changed`);
 }
 
-/** The segments that stay: an unbroken run from the one that holds `start` to the one that holds entry `after`. */
+/** The remaining segments: an unbroken run from the one that holds `start` to the one that holds entry `after`. */
 function keptSegments({ segments }: FolderScan, start: Position, after: number): ScannedSegment[] {
   const first = segments.findIndex(({ before, end }) => before.index <= start.index && start.index <= end.index);
   const kept: ScannedSegment[] = [];
@@ -96,17 +98,17 @@ function makeCopyFolder(folder: string, after: number): string {
   }
 }
 
-/** Ends the segment behind entry `after`, in the middle of a record if need be: its front is written anew. */
+/** Truncates the segment after entry `after`, in the middle of a record if necessary: its beginning is rewritten. */
 async function cutBehind(segment: ScannedSegment, after: number): Promise<void> {
-  const fd = await openFile(segment.path, 'r+');
+  const file = await files.open(segment.path, 'r+');
   let bytes = segmentHeaderBytes;
   let end = segment.before;
   let front: readonly LoggedEntry[] = [];
-  const reader = new RecordReader(fd, segment.marker);
+  const reader = new RecordReader(file, segment.marker);
   while (end.index < after) {
     const record = await reader.read(bytes, segment.bytes);
     if (record === undefined) {
-      await closeFile(fd);
+      await file.close();
       throw new EngineError('damaged', `${segment.path} has changed at offset ${bytes} while it was read`);
     }
     if (record.header.after.index > after) {
@@ -116,20 +118,20 @@ async function cutBehind(segment: ScannedSegment, after: number): Promise<void> 
     end = record.header.after;
     bytes = record.endOffset;
   }
-  await truncateFile(fd, bytes);
-  await syncFile(fd);
+  await file.truncate(bytes);
+  await file.sync();
   const { path, marker, before } = segment;
-  const writer = new SegmentWriter({ path, marker, before, end, bytes, fileBytes: bytes, signposts: [] }, fd, limits);
+  const writer = new SegmentWriter({ path, marker, before, end, bytes, fileBytes: bytes, signposts: [] }, file, limits);
   if (front.length > 0) await writer.append(front.map((entry) => entry.bytes));
   else await writer.mark('synced');
   await writer.close();
 }
 
 async function syncPath(path: string): Promise<void> {
-  const fd = await openFile(path, 'r');
+  const file = await files.open(path, 'r');
   try {
-    await syncFile(fd);
+    await file.sync();
   } finally {
-    await closeFile(fd);
+    await file.close();
   }
 }

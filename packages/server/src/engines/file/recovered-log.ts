@@ -1,42 +1,45 @@
-import { rm } from 'node:fs/promises';
 import type { Random } from '../../random/random.ts';
 import { logStart } from '../chain-hash.ts';
+import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import { DamageError, logHelp, snapshotHelp } from './damage.ts';
-import { openFile, readFully, syncData, syncFolder, truncateFile, writeFully } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
+import type { OpenFile } from './open-file.ts';
 import { scanFolder } from './folder-scan.ts';
 import type { FolderScan, StoredSnapshotFile } from './folder-scan.ts';
+import { decodePayload, decodeRecordHeader, recordHeaderBytes } from './segment-format.ts';
+import { samePosition } from './segment-scan.ts';
 import type { ScannedSegment } from './segment-scan.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import type { SegmentLimits } from './segment-writer.ts';
 import type { Segment } from './segment.ts';
 
 export interface RecoveredLog {
-  /** Ascending; the last one is the writer's. */
+  /** Ascending; the last one belongs to the writer. */
   readonly segments: Segment[];
   readonly writer: SegmentWriter;
   readonly snapshot: StoredSnapshotFile | undefined;
 }
 
 /**
- * Brings a folder that this process holds back into order after whatever ended the last one: refuses damage, cuts off
- * a torn tail, removes what was left half made, and syncs anew what may not have been. Doing it twice is the same as
- * doing it once.
+ * Repairs a folder that this process holds after any kind of exit of the last process: refuses damage, truncates a torn
+ * tail, removes incomplete files, and syncs again what may not have been synced. Idempotent.
  */
 export async function recoverLog(
+  files: FileSystem,
   folder: string,
   limits: SegmentLimits,
   { random, onNotice }: { readonly random: Random; readonly onNotice: (notice: string) => void },
 ): Promise<RecoveredLog> {
-  const scan = await scanFolder(folder);
+  const scan = await scanFolder(files, folder);
   refuseDamage(folder, scan);
-  for (const path of scan.leftovers) await rm(path);
+  for (const path of scan.leftovers) await files.remove(path);
   const last = scan.segments.at(-1);
   const writer =
     last === undefined
-      ? await SegmentWriter.create(folder, logStart, limits, random)
-      : await recoverTail(last, limits, onNotice);
-  await syncFolder(folder);
+      ? await SegmentWriter.create(files, { folder, before: logStart, limits, random })
+      : await recoverTail(files, last, limits, onNotice);
+  await files.syncFolder(folder);
   return { segments: [...scan.segments.slice(0, -1), writer.segment], writer, snapshot: scan.snapshot };
 }
 
@@ -47,38 +50,42 @@ function refuseDamage(folder: string, scan: FolderScan): void {
 }
 
 async function recoverTail(
+  files: FileSystem,
   last: ScannedSegment,
   limits: SegmentLimits,
   onNotice: (notice: string) => void,
 ): Promise<SegmentWriter> {
   const { path, marker, before, end, bytes, signposts, lastRecord, tail } = last;
-  const fd = await openFile(path, 'r+');
+  const file = await files.open(path, 'r+');
   let { fileBytes } = last;
   if (tail.kind === 'torn') {
     onNotice(tornNotice(path, bytes, fileBytes, end, tail.why));
-    await truncateFile(fd, bytes);
+    await file.truncate(bytes);
     fileBytes = bytes;
   }
-  const writer = new SegmentWriter({ path, marker, before, end, bytes, fileBytes, signposts }, fd, limits);
-  if (lastRecord?.kind === 'batch') {
-    await rewrite(fd, lastRecord.offset, bytes);
-    await writer.mark('synced');
-  } else {
-    await syncData(fd);
-  }
+  const writer = new SegmentWriter({ path, marker, before, end, bytes, fileBytes, signposts }, file, limits);
+  // The last record may be a mark whose sync failed: it must be on the disk before a record follows it.
+  if (lastRecord === undefined) await file.syncData();
+  else await rewrite(file, last, lastRecord.offset);
+  if (lastRecord?.kind === 'batch') await writer.mark('synced');
   return writer;
 }
 
 /**
- * Writes bytes of the file over themselves and syncs them. After a failed sync the kernel may count pages as clean
- * whose bytes never reached the disk, and would answer another sync of them with success; written again, they are
- * dirty again.
+ * Rewrites the last record in place and syncs it. After a failed sync the kernel may count pages as clean whose bytes
+ * never reached the disk, and would report success for another sync; rewritten pages are dirty again. The bytes are
+ * verified again: a disk that returns other bytes this time would make its error permanent.
  */
-async function rewrite(fd: number, from: number, to: number): Promise<void> {
+async function rewrite(file: OpenFile, { path, marker, end, bytes: to }: Segment, from: number): Promise<void> {
   const bytes = Buffer.allocUnsafeSlow(to - from);
-  await readFully(fd, bytes, from);
-  await writeFully(fd, bytes, bytes.length, from);
-  await syncData(fd);
+  const read = await file.readFully(bytes, from);
+  const header = read < bytes.length ? undefined : decodeRecordHeader(bytes, marker);
+  const entries = header && decodePayload(header, bytes.subarray(recordHeaderBytes), marker);
+  if (header === undefined || entries === undefined || !samePosition(header.after, end)) {
+    throw new EngineError('damaged', `${path} has changed at offset ${from} while it was read`);
+  }
+  await file.writeFully(bytes, bytes.length, from);
+  await file.syncData();
 }
 
 function tornNotice(path: string, offset: number, fileBytes: number, end: Position, why: string): string {

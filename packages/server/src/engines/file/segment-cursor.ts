@@ -1,48 +1,47 @@
 import { EngineError } from '../engine-error.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
-import { closeFile, openFile } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
+import type { OpenFile } from './open-file.ts';
 import { RecordReader } from './record-reader.ts';
 import { segmentHeaderBytes } from './segment-format.ts';
 import { signpostFor } from './segment.ts';
 import type { Segment } from './segment.ts';
 
 /**
- * Walks the durable entries of one segment while it may still grow. Holds its file open, so a trim does not disturb
- * it.
+ * Iterates over the durable entries of one segment while it may still grow. Holds its file open, so a trim does not
+ * disturb it.
  */
 export class SegmentCursor {
   readonly segment: Segment;
-  readonly #fd: number;
+  readonly #file: OpenFile;
   readonly #reader: RecordReader;
   #offset: number;
-  /** Read and verified, not handed out yet. */
+  /** Read and verified, not returned yet. */
   #pending: readonly LoggedEntry[] = [];
   #closed = false;
 
-  private constructor(segment: Segment, fd: number, offset: number) {
+  private constructor(segment: Segment, file: OpenFile, offset: number) {
     this.segment = segment;
-    this.#fd = fd;
-    this.#reader = new RecordReader(fd, segment.marker);
+    this.#file = file;
+    this.#reader = new RecordReader(file, segment.marker);
     this.#offset = offset;
   }
 
-  /**
-   * Stands behind `from`, which lies in the segment by its index. Rejects with `diverged` if its hash is another one.
-   */
-  static async open(segment: Segment, from: Position): Promise<SegmentCursor> {
-    const fd = await openFile(segment.path, 'r');
+  /** Starts after `from`, whose index is in the segment. Rejects with `diverged` if the hash differs. */
+  static async open(files: FileSystem, segment: Segment, from: Position): Promise<SegmentCursor> {
+    const file = await files.open(segment.path, 'r');
     const signpost = signpostFor(segment.signposts, from.index);
-    const cursor = new SegmentCursor(segment, fd, signpost?.offset ?? segmentHeaderBytes);
+    const cursor = new SegmentCursor(segment, file, signpost?.offset ?? segmentHeaderBytes);
     try {
       await cursor.#seek(signpost?.before ?? segment.before, from);
       return cursor;
     } catch (error) {
-      await closeFile(fd);
+      await file.close();
       throw error;
     }
   }
 
-  /** The next entries, of `maxBytes` together or one that is larger; none if there are no more that are durable. */
+  /** The next entries, up to `maxBytes` together or one larger entry; none if there are no more durable ones. */
   async next(maxBytes: number): Promise<readonly LoggedEntry[]> {
     const chunk: LoggedEntry[] = [];
     let bytes = 0;
@@ -60,11 +59,11 @@ export class SegmentCursor {
     }
   }
 
-  /** Idempotent: a descriptor that was closed may already be another file's. */
+  /** Idempotent: the number of a closed descriptor may be in use for another file. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await closeFile(this.#fd);
+    await this.#file.close();
   }
 
   async #seek(start: Position, from: Position): Promise<void> {
@@ -79,7 +78,7 @@ export class SegmentCursor {
     throw new EngineError('diverged', message);
   }
 
-  /** Reads on; false if what is durable has been read. */
+  /** Reads on; false if every durable entry has been read. */
   async #readRecord(): Promise<boolean> {
     const { path, bytes } = this.segment;
     while (this.#offset < bytes) {

@@ -4,7 +4,7 @@ import { chainHash } from '../chain-hash.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
 
 /**
- * The bytes of a segment: a header of 64 bytes, then records, then zeros (room that was written beforehand) up to its
+ * The bytes of a segment: a header of 64 bytes, then records, then zeros (preallocated room) up to its
  * end.
  *
  *     segment header:  magic 8 | version u32 | marker 8 | index before u48 | hash before 16 | CRC-32 of these | zeros
@@ -12,11 +12,11 @@ import type { LoggedEntry, Position } from '../log-engine.ts';
  *                      | hash after 16 | CRC-32 of these | zeros | end byte; 64 bytes
  *     payload:         length u32 of each entry | the entries | the first 4 bytes of the marker
  *
- * Numbers are little-endian. The marker is random for each segment, so that no client can store a value that looks
- * like a record to whoever searches a damaged segment. A record is one append, and so whole or nothing: the running
- * hash behind its last entry is in its header, and covers what the entries are and how they are cut. Every header and
- * payload ends in bytes that are not zero, which tells "was not written to its end" from "was written and changed
- * since" (see tail-verdict.ts).
+ * Numbers are little-endian. The marker is random for each segment, so that no client can store a value that looks like
+ * a record in a search of a damaged segment. A record is one append, so it is present as a whole or not at all: the
+ * running hash after its last entry is in its header, and covers the entries and their boundaries. Every header and
+ * payload ends in bytes that are not zero, which distinguishes "was not completely written" from "was written and
+ * changed since" (see tail-verdict.ts).
  */
 export const segmentHeaderBytes = 64;
 export const recordHeaderBytes = 64;
@@ -28,7 +28,7 @@ const trailerBytes = 4;
 const endByte = 0xa5;
 
 /**
- * `batch`: entries. `synced`: all before it had reached the disk when it was written. `sealed`: the log goes on in
+ * `batch`: entries. `synced`: everything before it was on the disk when it was written. `sealed`: the log continues in
  * another file.
  */
 export type RecordKind = 'batch' | 'synced' | 'sealed';
@@ -64,8 +64,8 @@ export function encodeSegmentHeader(marker: Buffer, before: Position): Buffer {
 }
 
 /**
- * Undefined if these are not the first bytes of a segment. Other versions keep magic, version and checksum where they
- * are.
+ * Undefined if these are not the first bytes of a segment. Other versions keep magic, version and checksum at the same
+ * place.
  */
 export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | undefined {
   if (bytes.length < segmentHeaderBytes || !bytes.subarray(0, 8).equals(magic)) return undefined;
@@ -81,8 +81,7 @@ export function payloadBytesOf(batch: readonly Uint8Array[]): number {
 }
 
 /**
- * Writes the record for `batch` to the start of `target`, which has room for it. Returns the position behind the
- * batch.
+ * Writes the record for `batch` to the start of `target`, which is large enough. Returns the position after the batch.
  */
 export function encodeBatch(target: Buffer, marker: Buffer, batch: readonly Uint8Array[], before: Position): Position {
   let hash = before.hash;
@@ -121,7 +120,7 @@ function writeRecordHeader(target: Buffer, marker: Buffer, header: RecordHeader)
   target[63] = endByte;
 }
 
-/** The record header in the first bytes of `bytes`, or undefined if there is none that is whole. */
+/** The record header in the first bytes of `bytes`, or undefined if there is no complete one. */
 export function decodeRecordHeader(bytes: Buffer, marker: Buffer): RecordHeader | undefined {
   if (bytes.length < recordHeaderBytes || marker.compare(bytes, 0, markerBytes) !== 0) return undefined;
   if (bytes.readUInt32LE(55) !== crc32(bytes.subarray(0, 55))) return undefined;
@@ -134,7 +133,7 @@ export function decodeRecordHeader(bytes: Buffer, marker: Buffer): RecordHeader 
   return { kind, entries, payloadBytes: bytes.readUInt32LE(13), before, after };
 }
 
-/** The entries of a payload, as views of it; undefined if they are not those that the header was written for. */
+/** The entries of a payload, as views of it; undefined if they do not match the header. */
 export function decodePayload(header: RecordHeader, payload: Buffer, marker: Buffer): LoggedEntry[] | undefined {
   if (header.kind !== 'batch') return payload.length === 0 && header.after.hash === header.before.hash ? [] : undefined;
   let entryAt = header.entries * 4;

@@ -1,6 +1,6 @@
-import { fstatSync } from 'node:fs';
 import type { Position } from '../log-engine.ts';
-import { closeFile, openFile, readFully } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
+import type { OpenFile } from './open-file.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SegmentRecord } from './record-reader.ts';
 import { decodeSegmentHeader, formatVersion, segmentHeaderBytes } from './segment-format.ts';
@@ -22,35 +22,36 @@ export type SegmentScan =
 
 /**
  * Reads a whole segment and verifies every checksum and the running hash, without changing anything. `upTo` ends the
- * reading early, at that index: where the next segment begins. `onRecord` sees each record that is right.
+ * scan early, at that index, where the next segment begins. `onRecord` receives each valid record.
  */
 export async function scanSegment(
+  files: FileSystem,
   path: string,
   upTo: number,
   onRecord: (record: SegmentRecord) => void,
 ): Promise<SegmentScan> {
-  const fd = await openFile(path, 'r');
+  const file = await files.open(path, 'r');
   try {
     const first = Buffer.alloc(segmentHeaderBytes);
-    const read = await readFully(fd, first, 0);
+    const read = await file.readFully(first, 0);
     const header = decodeSegmentHeader(first.subarray(0, read));
     if (header === undefined) return { kind: 'no header' };
     if (header.version !== formatVersion) return { kind: 'newer', version: header.version };
-    return { kind: 'scanned', segment: await scanRecords(fd, path, header, upTo, onRecord) };
+    return { kind: 'scanned', segment: await scanRecords(file, path, header, upTo, onRecord) };
   } finally {
-    await closeFile(fd);
+    await file.close();
   }
 }
 
 async function scanRecords(
-  fd: number,
+  file: OpenFile,
   path: string,
   header: SegmentHeader,
   upTo: number,
   onRecord: (record: SegmentRecord) => void,
 ): Promise<ScannedSegment> {
-  const fileBytes = fstatSync(fd).size;
-  const reader = new RecordReader(fd, header.marker);
+  const fileBytes = file.sizeBytes;
+  const reader = new RecordReader(file, header.marker);
   const signposts: Segment['signposts'] = [];
   let end = header.before;
   let bytes = segmentHeaderBytes;
@@ -67,7 +68,7 @@ async function scanRecords(
     if (record.header.kind === 'sealed') break;
   }
   const rest = Buffer.allocUnsafeSlow(fileBytes - bytes);
-  const restBytes = await readFully(fd, rest, bytes);
+  const restBytes = await file.readFully(rest, bytes);
   const tail = judgeTail(rest.subarray(0, restBytes), bytes, header.marker, end);
   return { path, marker: header.marker, before: header.before, end, bytes, fileBytes, signposts, tail, lastRecord };
 }

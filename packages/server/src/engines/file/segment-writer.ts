@@ -1,9 +1,9 @@
-import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../../random/random.ts';
 import type { Position } from '../log-engine.ts';
 import { isRefusedForRoom } from './disk-room.ts';
-import { closeFile, openFile, syncData, syncFolder, truncateFile, writeFully } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
+import type { OpenFile } from './open-file.ts';
 import { segmentName, temporaryName } from './file-names.ts';
 import { encodeBatch, encodeMark, encodeSegmentHeader, newMarker } from './segment-format.ts';
 import { payloadBytesOf, recordHeaderBytes, segmentHeaderBytes } from './segment-format.ts';
@@ -14,22 +14,30 @@ export interface SegmentLimits {
   /** No append begins in a segment of this size or more. */
   readonly maxSegmentBytes: number;
   /**
-   * When a segment is full to its end, so many zeros are written behind the record. The syncs that follow then have
-   * no new length and no new blocks to bring to the disk, only the record: measured on ext4, a third to a half less
-   * time for each.
+   * When a segment has no room left, this many zeros are written after the record. The following syncs then write no
+   * new length and no new blocks, only the record: measured on ext4, each takes a third to a half less time.
    */
   readonly preallocateBytes: number;
 }
 
-/** More than this in one append is a mistake of the caller: all of it is in memory several times. */
+export interface NewSegment {
+  readonly folder: string;
+  /** Directly before its first entry. */
+  readonly before: Position;
+  readonly limits: SegmentLimits;
+  /** For its marker. */
+  readonly random: Random;
+}
+
+/** A larger append is a bug of the caller: all of it is in memory several times. */
 const maxBatchBytes = 1024 * 1024 * 1024;
-/** A buffer of up to this size is kept from append to append. */
+/** A buffer of up to this size is reused for the next append. */
 const keptBufferBytes = 4 * 1024 * 1024;
 
-/** The one writer of the last segment. After any of its promises has rejected it must not be used again. */
+/** The only writer of the last segment. After any of its promises has rejected it must not be used again. */
 export class SegmentWriter {
   readonly segment: Segment;
-  readonly #fd: number;
+  readonly #file: OpenFile;
   readonly #limits: SegmentLimits;
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
   /** Whether the last record is a batch. */
@@ -37,24 +45,28 @@ export class SegmentWriter {
   /** Whether the disk has refused room ahead in this segment. */
   #aheadRefused = false;
 
-  constructor(segment: Segment, fd: number, limits: SegmentLimits) {
+  constructor(segment: Segment, file: OpenFile, limits: SegmentLimits) {
     this.segment = segment;
-    this.#fd = fd;
+    this.#file = file;
     this.#limits = limits;
   }
 
-  /** Makes an empty segment behind `before`. File and folder are on the disk before it resolves. */
-  static async create(folder: string, before: Position, limits: SegmentLimits, random: Random): Promise<SegmentWriter> {
+  /** Creates an empty segment after `before`. File and folder are on the disk before it resolves. */
+  static async create(files: FileSystem, { folder, before, limits, random }: NewSegment): Promise<SegmentWriter> {
     const path = join(folder, segmentName(before.index + 1));
     const marker = newMarker(random);
     const header = encodeSegmentHeader(marker, before);
-    const fd = await openFile(temporaryName(path), 'w+');
-    await writeFully(fd, header, header.length, 0);
-    await syncData(fd);
-    await rename(temporaryName(path), path);
-    await syncFolder(folder);
+    const file = await files.open(temporaryName(path), 'w+');
+    await file.writeFully(header, header.length, 0);
+    await file.syncData();
+    await files.rename(temporaryName(path), path);
+    await files.syncFolder(folder);
     const bytes = segmentHeaderBytes;
-    return new SegmentWriter({ path, marker, before, end: before, bytes, fileBytes: bytes, signposts: [] }, fd, limits);
+    return new SegmentWriter(
+      { path, marker, before, end: before, bytes, fileBytes: bytes, signposts: [] },
+      file,
+      limits,
+    );
   }
 
   /** Whether an append fits in one record. */
@@ -80,7 +92,7 @@ export class SegmentWriter {
   }
 
   /**
-   * Says in the log that all before has reached the disk; with `sealed`, also that the log goes on in another
+   * Records in the log that everything before it is on the disk; with `sealed`, also that the log continues in another
    * segment.
    */
   async mark(kind: 'synced' | 'sealed'): Promise<void> {
@@ -88,47 +100,47 @@ export class SegmentWriter {
     this.#unmarked = false;
   }
 
-  /** Closes the file for good: the log goes on in another one. The room that is left goes back to the disk. */
+  /** Closes the file: the log continues in another one. Preallocated room is given back to the disk. */
   async seal(): Promise<void> {
     const { segment } = this;
     await this.mark('sealed');
-    await truncateFile(this.#fd, segment.bytes);
+    await this.#file.truncate(segment.bytes);
     segment.fileBytes = segment.bytes;
-    await closeFile(this.#fd);
+    await this.#file.close();
   }
 
-  /** Ends the log for now: what is damaged from here on cannot be taken for an append that did not finish. */
+  /** Ends the log for now: later damage cannot be mistaken for an unfinished append. */
   async close(): Promise<void> {
     if (this.#unmarked) await this.mark('synced');
-    await closeFile(this.#fd);
+    await this.#file.close();
   }
 
-  /** Lets go of the file without another write. */
+  /** Closes the file without another write. */
   abandon(): Promise<void> {
-    return closeFile(this.#fd);
+    return this.#file.close();
   }
 
   async #write(buffer: Buffer, length: number): Promise<void> {
     const { segment } = this;
     const recordEnd = segment.bytes + length;
     if (recordEnd > segment.fileBytes) await this.#extend(recordEnd);
-    await writeFully(this.#fd, buffer, length, segment.bytes);
-    await syncData(this.#fd);
+    await this.#file.writeFully(buffer, length, segment.bytes);
+    await this.#file.syncData();
     segment.bytes = recordEnd;
   }
 
-  /** Room ahead is worth having, not needed: on a disk that is nearly full the record is written without it. */
+  /** Preallocation is optional: on a nearly full disk the record is written without it. */
   async #extend(recordEnd: number): Promise<void> {
     const { maxSegmentBytes, preallocateBytes } = this.#limits;
     const zeros = this.#aheadRefused ? 0 : Math.max(0, Math.min(preallocateBytes, maxSegmentBytes - recordEnd));
     try {
-      await writeFully(this.#fd, Buffer.alloc(zeros), zeros, recordEnd);
+      await this.#file.writeFully(Buffer.alloc(zeros), zeros, recordEnd);
       this.segment.fileBytes = recordEnd + zeros;
     } catch (error) {
       if (!isRefusedForRoom(error)) throw error;
       this.#aheadRefused = true;
-      // What was taken for it is given back: it lies behind a gap that the record has yet to fill.
-      await truncateFile(this.#fd, this.segment.fileBytes);
+      // The preallocated room is given back: it lies after a gap that the record has yet to fill.
+      await this.#file.truncate(this.segment.fileBytes);
       this.segment.fileBytes = recordEnd;
     }
   }

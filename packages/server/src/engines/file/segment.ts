@@ -1,6 +1,6 @@
 import type { Position } from '../log-engine.ts';
 
-/** One file of the log as this process knows it. Everything up to `end` and `bytes` is on the disk. */
+/** One file of the log, as known to this process. Everything up to `end` and `bytes` is on the disk. */
 export interface Segment {
   readonly path: string;
   readonly marker: Buffer;
@@ -10,9 +10,9 @@ export interface Segment {
   end: Position;
   /** Where the last record ends. */
   bytes: number;
-  /** The length of the file: behind `bytes` it holds zeros. */
+  /** The length of the file: after `bytes` it holds zeros. */
   fileBytes: number;
-  /** Where some of the records begin, ascending: enough to find any entry without reading far. */
+  /** The offsets of some records, ascending: enough to find any entry without reading far. */
   readonly signposts: Signpost[];
 }
 
@@ -22,17 +22,17 @@ export interface Signpost {
   readonly offset: number;
 }
 
-/** A signpost stands at the first record and then at least this far from the one before it. */
+/** An offset is kept for the first record and then at least this far from the one before it. */
 const signpostSpacingBytes = 64 * 1024;
 
-/** Remembers where the record behind `before` begins, unless another signpost is near. */
+/** Remembers the offset of the record after `before`, unless another one is near. */
 export function setSignpost(signposts: Signpost[], before: Position, offset: number): void {
   const last = signposts.at(-1);
   if (last === undefined || offset - last.offset >= signpostSpacingBytes) signposts.push({ before, offset });
 }
 
 /**
- * The last signpost from which reading forward reaches the entry behind `index`; undefined in a segment without
+ * The last remembered offset from which reading forward reaches the entry after `index`; undefined in a segment without
  * records.
  */
 export function signpostFor(signposts: readonly Signpost[], index: number): Signpost | undefined {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { fstatSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { EngineError } from '../engine-error.ts';
 import type { Position } from '../log-engine.ts';
 import { DamageError, snapshotHelp } from './damage.ts';
-import { closeFile, openFile, readFully, syncData, writeFully } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
+import type { OpenFile } from './open-file.ts';
 
 /**
  * A snapshot: a header of 64 bytes (magic 8 | version u32 | index u48 | hash 16 | CRC-32 of these | zeros), frames of
@@ -19,21 +19,22 @@ const footerBytes = 52;
 const footerMark = 0xffffffff;
 
 /**
- * Chunks are gathered to writes of this size, and each is synced. One sync of everything at the end would make the
- * appends of that moment wait for all of it, since their syncs stand in the same queue of the disk; measured with 200
- * MB, the slowest hundredth of the appends beside it takes four times as long, and the snapshot is not ready sooner.
+ * Chunks are combined into writes of this size, and each is synced. A single sync at the end would make the appends of
+ * that moment wait for all of it, since their syncs are in the same queue of the disk; measured with 200 MB, the
+ * slowest hundredth of the concurrent appends takes four times as long, and the snapshot is not ready sooner.
  */
 const writeBytes = 1024 * 1024;
 
 /** Writes a new snapshot file, synced. Resolves with its length in bytes. What `chunks` throws comes out as it is. */
-export async function writeSnapshotFile(
+export async function writeSnapshotChunks(
+  files: FileSystem,
   path: string,
   position: Position,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<number> {
-  const fd = await openFile(path, 'w');
+  const file = await files.open(path, 'w');
   try {
-    const writer = new GatheringWriter(fd);
+    const writer = new GatheringWriter(file);
     await writer.write(encodeHeader(position));
     let count = 0;
     let bytes = 0;
@@ -48,20 +49,20 @@ export async function writeSnapshotFile(
     }
     return await writer.finish(encodeFooter(count, bytes, writer.digest()));
   } finally {
-    await closeFile(fd);
+    await file.close();
   }
 }
 
-/** Gathers what it is given, hashes it, and writes and syncs it in portions of `writeBytes`. */
+/** Collects the data, hashes it, and writes and syncs it in portions of `writeBytes`. */
 class GatheringWriter {
-  readonly #fd: number;
+  readonly #file: OpenFile;
   readonly #buffer = Buffer.allocUnsafeSlow(writeBytes);
   readonly #hash = createHash('sha256');
   #buffered = 0;
   #written = 0;
 
-  constructor(fd: number) {
-    this.#fd = fd;
+  constructor(file: OpenFile) {
+    this.#file = file;
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -86,43 +87,42 @@ class GatheringWriter {
   }
 
   async #flush(): Promise<void> {
-    await writeFully(this.#fd, this.#buffer, this.#buffered, this.#written);
-    await syncData(this.#fd);
+    await this.#file.writeFully(this.#buffer, this.#buffered, this.#written);
+    await this.#file.syncData();
     this.#written += this.#buffered;
     this.#buffered = 0;
   }
 }
 
 /** The position of the snapshot in the file. Rejects with `damaged` or `unusable`. */
-export async function readSnapshotPosition(path: string): Promise<Position> {
-  const fd = await openFile(path, 'r');
+export async function readSnapshotPosition(files: FileSystem, path: string): Promise<Position> {
+  const file = await files.open(path, 'r');
   try {
-    return (await readHeader(fd, path)).position;
+    return (await readHeader(file, path)).position;
   } finally {
-    await closeFile(fd);
+    await file.close();
   }
 }
 
 /**
- * The chunks of the snapshot, each verified before it is handed out, and all of them before the end. Throws
- * `damaged`.
+ * The chunks of the snapshot, each verified before it is returned, and all of them before the end. Throws `damaged`.
  */
-export async function* readSnapshotChunks(path: string): AsyncGenerator<Uint8Array> {
-  const fd = await openFile(path, 'r');
+export async function* readSnapshotChunks(files: FileSystem, path: string): AsyncGenerator<Uint8Array> {
+  const file = await files.open(path, 'r');
   try {
-    const hash = createHash('sha256').update((await readHeader(fd, path)).bytes);
-    const fileBytes = fstatSync(fd).size;
+    const hash = createHash('sha256').update((await readHeader(file, path)).bytes);
+    const fileBytes = file.sizeBytes;
     let offset = headerBytes;
     let count = 0;
     let bytes = 0;
     for (;;) {
       const frame = Buffer.alloc(frameHeaderBytes);
-      if ((await readFully(fd, frame, offset)) < frameHeaderBytes) throw damaged(path, offset, 'it ends here');
+      if ((await file.readFully(frame, offset)) < frameHeaderBytes) throw damaged(path, offset, 'it ends here');
       const length = frame.readUInt32LE(0);
       if (length === footerMark) break;
       if (length > fileBytes - offset) throw damaged(path, offset, 'a chunk is longer than the file');
       const chunk = Buffer.allocUnsafeSlow(length);
-      const read = await readFully(fd, chunk, offset + frameHeaderBytes);
+      const read = await file.readFully(chunk, offset + frameHeaderBytes);
       if (read < length || crc32(chunk) !== frame.readUInt32LE(4))
         throw damaged(path, offset, 'a chunk fails its checksum');
       hash.update(frame).update(chunk);
@@ -132,12 +132,12 @@ export async function* readSnapshotChunks(path: string): AsyncGenerator<Uint8Arr
       offset += frameHeaderBytes + length;
     }
     const footer = Buffer.alloc(footerBytes + 1);
-    const read = await readFully(fd, footer, offset);
+    const read = await file.readFully(footer, offset);
     if (read !== footerBytes || !encodeFooter(count, bytes, hash.digest()).equals(footer.subarray(0, footerBytes))) {
       throw damaged(path, offset, 'the footer does not match the chunks');
     }
   } finally {
-    await closeFile(fd);
+    await file.close();
   }
 }
 
@@ -151,13 +151,13 @@ function encodeHeader(position: Position): Buffer {
   return header;
 }
 
-async function readHeader(fd: number, path: string): Promise<{ position: Position; bytes: Buffer }> {
+async function readHeader(file: OpenFile, path: string): Promise<{ position: Position; bytes: Buffer }> {
   const bytes = Buffer.alloc(headerBytes);
-  const read = await readFully(fd, bytes, 0);
+  const read = await file.readFully(bytes, 0);
   if (read < headerBytes || !bytes.subarray(0, 8).equals(magic))
     throw damaged(path, 0, 'it does not begin as a snapshot');
   const version = bytes.readUInt32LE(8);
-  // Other versions keep magic, version and checksum where they are.
+  // Other versions keep magic, version and checksum at the same place.
   if (bytes.readUInt32LE(34) !== crc32(bytes.subarray(0, 34))) throw damaged(path, 0, 'its header fails its checksum');
   if (version !== formatVersion) {
     const message = `${path} has snapshot format ${version}, this program reads ${formatVersion}: run the newer Tenure`;

@@ -1,37 +1,37 @@
-import * as fs from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineError } from '../engine-error.ts';
 import type { Position, StoredSnapshot } from '../log-engine.ts';
 import { snapshotName, temporaryName } from './file-names.ts';
 import { isRefusedForRoom } from './disk-room.ts';
-import { syncFolder } from './file-system.ts';
+import type { FileSystem } from './file-system.ts';
 import type { StoredSnapshotFile } from './folder-scan.ts';
-import { readSnapshotChunks, writeSnapshotFile } from './snapshot-file.ts';
+import { readSnapshotChunks, writeSnapshotChunks } from './snapshot-file.ts';
 
-/** What the store asks of the engine that it belongs to. */
+/** The functions of the owning engine that the store needs. */
 export interface SnapshotStoreOwner {
-  /** Throws once the engine has ended: a snapshot that is being written stops at its next chunk. */
+  /** Throws once the engine has ended: a snapshot in progress stops at its next chunk. */
   check(): void;
-  /** Ends the engine, since the disk has failed, and gives the error to throw. */
+  /** Ends the engine after a disk failure, and returns the error to throw. */
   fail(what: string, cause: unknown): Error;
 }
 
 /** The newest snapshot in a data folder. One is saved at a time. */
 export class SnapshotStore {
+  readonly #files: FileSystem;
   readonly #folder: string;
   readonly #owner: SnapshotStoreOwner;
   #newest: StoredSnapshotFile | undefined;
   #bytes: number;
 
-  constructor(folder: string, newest: StoredSnapshotFile | undefined, owner: SnapshotStoreOwner) {
+  constructor(files: FileSystem, folder: string, newest: StoredSnapshotFile | undefined, owner: SnapshotStoreOwner) {
+    this.#files = files;
     this.#folder = folder;
     this.#owner = owner;
     this.#newest = newest;
-    this.#bytes = newest === undefined ? 0 : fs.statSync(newest.path).size;
+    this.#bytes = newest === undefined ? 0 : (files.statusOf(newest.path)?.size ?? 0);
   }
 
-  /** The last entry that the newest snapshot holds; undefined without one. */
+  /** The last entry in the newest snapshot; undefined without one. */
   get index(): number | undefined {
     return this.#newest?.position.index;
   }
@@ -43,21 +43,21 @@ export class SnapshotStore {
   /** Reads the newest snapshot. */
   load(): StoredSnapshot | undefined {
     const newest = this.#newest;
-    return newest && { position: newest.position, chunks: readSnapshotChunks(newest.path) };
+    return newest && { position: newest.position, chunks: readSnapshotChunks(this.#files, newest.path) };
   }
 
-  /** It gets its name when it is whole and on the disk, and the old one goes after that. */
+  /** The file gets its name when it is complete and on the disk; then the old one is removed. */
   async save(position: Position, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     const path = join(this.#folder, snapshotName(position.index));
     const watched = new WatchedChunks(chunks, () => this.#owner.check());
     try {
-      const bytes = await writeSnapshotFile(temporaryName(path), position, watched);
-      await rename(temporaryName(path), path);
-      await syncFolder(this.#folder);
+      const bytes = await writeSnapshotChunks(this.#files, temporaryName(path), position, watched);
+      await this.#files.rename(temporaryName(path), path);
+      await this.#files.syncFolder(this.#folder);
       const old = this.#newest;
       this.#newest = { path, position };
       this.#bytes = bytes;
-      if (old !== undefined && old.path !== path) await rm(old.path);
+      if (old !== undefined && old.path !== path) await this.#files.remove(old.path);
     } catch (error) {
       if (!watched.failed && !isRefusedForRoom(error))
         throw this.#owner.fail(`writing the snapshot ${path} failed`, error);
@@ -71,17 +71,17 @@ export class SnapshotStore {
 
   async #giveUp(temporaryPath: string): Promise<void> {
     try {
-      await rm(temporaryPath, { force: true });
+      await this.#files.removeIfPresent(temporaryPath);
     } catch (error) {
       throw this.#owner.fail(`removing ${temporaryPath} failed`, error);
     }
   }
 }
 
-/** A chunk is held in memory as a whole by whoever reads it. */
+/** A reader holds each chunk in memory as a whole. */
 const maxChunkBytes = 256 * 1024 * 1024;
 
-/** Tells an error of whoever makes the chunks from one of the disk, and stops the walk once `check` throws. */
+/** Tells an error of the chunks' source from one of the disk, and stops once `check` throws. */
 class WatchedChunks implements AsyncIterable<Uint8Array> {
   failed = false;
   readonly #chunks: AsyncIterable<Uint8Array>;

@@ -1,29 +1,29 @@
 import type { Position } from '../log-engine.ts';
 import { decodeRecordHeader, recordHeaderBytes } from './segment-format.ts';
 
-/** A write reaches the disk in units of this many bytes: of each unit, all or nothing. */
+/** A write reaches the disk in units of this size: each unit as a whole or not at all. */
 const sectorBytes = 512;
 
 export type TailVerdict =
   /** Nothing was written here. */
   | { readonly kind: 'end' }
-  /** An append was begun here and did not finish, so that it was never acknowledged. */
+  /** An unfinished append, so it was never acknowledged. */
   | { readonly kind: 'torn'; readonly why: string }
-  /** What was written here has changed since, and it may have been acknowledged. */
+  /** The bytes have changed after they were written, and may have been acknowledged. */
   | { readonly kind: 'damaged'; readonly why: string };
 
 /**
- * Judges what lies in a segment from `offset`, where reading stopped at position `end`, to the end of the file:
+ * Classifies the rest of a segment from `offset`, where reading stopped at position `end`, to the end of the file:
  * `rest`.
  *
- * An append begins only after the one before it is on the disk. So a crash can tear the last record alone: a whole
- * header of a record *behind* the bad place proves that the bad one was once whole and acknowledged. Without such
- * proof the bad record is the last. A write that did not finish leaves the old content in the units that it did not
- * reach, and the old content is the end of the file or zeros, since a segment only ever grows into fresh zeros. Every
- * header and payload ends in bytes that are not zero. So a record of which every unit holds something, its end too,
- * had been written, and what does not fit in it changed later: damage. What remains beyond telling is a last record,
- * written since the log was last opened or closed, that the disk acknowledged and of which it lost whole units (or
- * the file its end): it looks like a torn write and is treated as one.
+ * An append begins only after the previous one is on the disk. So a crash can tear only the last record: a complete
+ * record header *after* the bad place proves that the bad record was once complete and acknowledged. Without such proof
+ * the bad record is the last. An unfinished write leaves the old content in the units that it did not reach, and the
+ * old content is the end of the file or zeros, since a segment only ever grows into new zeros. Every header and payload
+ * ends in bytes that are not zero. So a record whose units all hold data, including its end, was completely written,
+ * and a mismatch in it is a later change: damage. One case cannot be distinguished: a last record, written since the
+ * log was last opened or closed, that the disk acknowledged and then lost whole units of (or the end of the file). It
+ * looks like a torn write and is treated as one.
  */
 export function judgeTail(rest: Buffer, offset: number, marker: Buffer, end: Position): TailVerdict {
   const written = writtenBytes(rest);
@@ -50,7 +50,7 @@ export function judgeTail(rest: Buffer, offset: number, marker: Buffer, end: Pos
   return { kind: 'damaged', why: 'the record was written to its end and does not match its checksum' };
 }
 
-/** The offset of the first whole record header at or after `from`. */
+/** The offset of the first complete record header at or after `from`. */
 function findRecord(bytes: Buffer, marker: Buffer, from: number): number | undefined {
   for (let at = bytes.indexOf(marker, from); at !== -1; at = bytes.indexOf(marker, at + 1)) {
     if (decodeRecordHeader(bytes.subarray(at, at + recordHeaderBytes), marker) !== undefined) return at;
@@ -65,8 +65,7 @@ function writtenBytes(bytes: Buffer): number {
 }
 
 /**
- * Whether one of the disk's units that the first `extent` bytes lie in, `offset` bytes into the file, holds only
- * zeros of them.
+ * Whether one of the disk units of the first `extent` bytes, `offset` bytes into the file, holds only zeros of them.
  */
 function hasUnwrittenSector(bytes: Buffer, extent: number, offset: number): boolean {
   for (let at = 0; at < extent;) {

@@ -1,7 +1,7 @@
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { EngineError } from '../engine-error.ts';
 import type { LogEngine, LoggedEntry, Position, StoredSnapshot } from '../log-engine.ts';
-import { TailBell } from '../tail-bell.ts';
+import { AppendNotifier } from '../append-notifier.ts';
 
 export interface MemoryEngineOptions {
   /** A followed chunk holds no more bytes than this, except that it holds at least one entry. 1 MiB by default. */
@@ -10,7 +10,7 @@ export interface MemoryEngineOptions {
   readonly isShared?: boolean;
 }
 
-/** A log that lives as long as this object: for tests, the simulator, and whoever wants leases without a disk. */
+/** A log that lives as long as this object: for tests, the simulator, and leases without a disk. */
 export function memoryEngine(options: MemoryEngineOptions = {}): LogEngine {
   return new MemoryEngine(options.maxFollowBytes ?? 1024 * 1024, options.isShared ?? false);
 }
@@ -19,7 +19,7 @@ class MemoryEngine implements LogEngine {
   readonly name = 'memory';
   readonly isShared: boolean;
   readonly #maxFollowBytes: number;
-  /** The entries behind #base, in order. */
+  /** The entries after #base, in order. */
   #entries: LoggedEntry[] = [];
   #base: Position = logStart;
   #tail: Position = logStart;
@@ -27,7 +27,7 @@ class MemoryEngine implements LogEngine {
   #savingSnapshot = false;
   #entryBytes = 0;
   #closed = false;
-  readonly #bell = new TailBell();
+  readonly #notifier = new AppendNotifier();
 
   constructor(maxFollowBytes: number, isShared: boolean) {
     this.#maxFollowBytes = maxFollowBytes;
@@ -45,7 +45,7 @@ class MemoryEngine implements LogEngine {
         this.#entries.push({ position: this.#tail, bytes: Buffer.from(bytes) });
         this.#entryBytes += bytes.length;
       }
-      if (batch.length > 0) this.#bell.ring();
+      if (batch.length > 0) this.#notifier.notify();
       return this.#tail;
     });
   }
@@ -57,7 +57,7 @@ class MemoryEngine implements LogEngine {
     while (!signal.aborted) {
       const chunk = this.#chunkFrom(next);
       if (chunk.length === 0) {
-        await this.#bell.wait(signal);
+        await this.#notifier.wait(signal);
         if (!signal.aborted) this.#checkOpen();
         continue;
       }
@@ -114,7 +114,7 @@ class MemoryEngine implements LogEngine {
 
   close(): Promise<void> {
     this.#closed = true;
-    this.#bell.ring();
+    this.#notifier.notify();
     return Promise.resolve();
   }
 
@@ -142,7 +142,7 @@ class MemoryEngine implements LogEngine {
     if (this.#closed) throw new EngineError('closed', 'the log engine is closed');
   }
 
-  /** Runs `answer` now and turns what it throws into a rejection. */
+  /** Runs `answer` and turns a thrown error into a rejection. */
   async #answer<Value>(answer: () => Value): Promise<Value> {
     this.#checkOpen();
     return answer();

@@ -3,14 +3,17 @@ import { causesOf, sqlStateOf } from './postgres-failure.ts';
 import type { Backend, PostgresSession } from './postgres-session.ts';
 import { openPrimarySession } from './primary-session.ts';
 
-/** A backend that has just finished, or reads what the network still carries, is seen idle too, but not so often. */
+/**
+ * A backend that has just finished, or that waits for data still in the network, also looks idle, but not at this many
+ * checks in a row.
+ */
 const idleLooksMax = 3;
 const overloaded = '53300';
 
 /**
- * Looks after an append that takes long. It may well wait, for a standby for as long as the operator wants, so no clock
- * ends it; but an answer that can never come is not waited for. Another connection tells the two apart: it finds the
- * backend at work, or idle, or gone, or finds no primary at all.
+ * Watches an append that takes long. No timeout ends it, because a commit may wait for a standby as long as the
+ * operator allows. But if the response can never come, the session is closed. Another connection distinguishes the two:
+ * it finds the backend active, or idle, or gone, or finds no primary at all.
  */
 export class AppendWatch {
   readonly #address: PostgresAddress;
@@ -19,7 +22,7 @@ export class AppendWatch {
     this.#address = address;
   }
 
-  /** Settles as `answer` does; breaks `session` off, so that it rejects, when nothing works on it any more. */
+  /** Settles as `answer` does; closes `session`, so that it rejects, when no backend works on it any more. */
   async over<Answer>(session: PostgresSession, answer: Promise<Answer>): Promise<Answer> {
     const { watchIntervalMs } = this.#address.timing;
     let done: AbortController | undefined;

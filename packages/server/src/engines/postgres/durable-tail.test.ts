@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CuttingProxy, hasPostgres, PostgresPair } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { entry, texts } from '../testing/engine-case.ts';
@@ -12,10 +11,11 @@ import { OpenedEngines, type OpenedEngine } from './testing/opened-engines.ts';
 const waitsForStandby = `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
 const waitingAppend = `${waitsForStandby} AND application_name ~ '^tenure append'`;
 const waitingProofs = `${waitsForStandby} AND application_name ~ '^tenure proof'`;
-/** Proofs begin soon, and whoever waits for one is told before long that there is none yet. */
+/** Proofs begin soon, and a caller waiting for one is soon told that there is none yet. */
 const timing = { queryTimeoutMs: 600, proofGraceMs: 10, watchIntervalMs: 100, pollIntervalMs: 20 };
+const unknownOutcome = { name: 'EngineError', code: 'unknown' };
 
-describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => {
+describe.runIf(hasPostgres())('a commit that PostgreSQL shows before any standby has it', () => {
   const opened = new OpenedEngines();
   let pair: PostgresPair;
   let schema = '';
@@ -35,7 +35,7 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
     await Promise.all([pair?.primary.dispose(), pair?.standby.dispose()]);
   });
 
-  /** A log of one entry, a leader behind a network that can be cut, and two other servers that follow. */
+  /** A log of one entry, a leader behind a network that can be cut, and two other servers that follow it. */
   beforeEach(async () => {
     schema = `log_${(logs += 1)}`;
     leader = await opened.open({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`, schema, timing });
@@ -47,10 +47,10 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   });
   afterEach(() => opened.closeAll());
 
-  /** Loses the standby while an append of entry two is out; resolves when that waits in vain. */
-  async function appendInVain(): Promise<{ outcome: Promise<void> }> {
+  /** Loses the standby while an append of entry two is out; resolves when the append waits for it. */
+  async function appendInVain(): Promise<{ outcome: Promise<unknown> }> {
     await pair.standby.stop();
-    const outcome = assert.rejects(leader.engine.append([entry('two')], one), { name: 'EngineError', code: 'unknown' });
+    const outcome = leader.engine.append([entry('two')], one).catch((error: unknown) => error);
     while ((await pair.primary.query(waitingAppend)).length === 0);
     return { outcome };
   }
@@ -59,33 +59,33 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
     while ((await pair.primary.query(`SELECT FROM ${schema}.head WHERE index = $1`, [index])).length === 0);
   }
 
-  /** Resolves once each follower has tried to prove what it sees, and waits for the standby in vain. */
+  /** Resolves once each follower has tried to prove what it reads, and waits for the standby without success. */
   async function allProve(): Promise<void> {
     let waiting: unknown[] = [];
     while (waiting.length < followed.length) {
-      for (const log of followed) assert.equal(log.count, 1, 'a server was given an entry that no standby has');
+      for (const log of followed) expect(log.count, 'a server was given an entry that no standby has').toBe(1);
       waiting = await pair.primary.query(waitingProofs);
     }
   }
 
   async function allGet(...expected: string[]): Promise<void> {
-    for (const log of followed) assert.deepEqual(texts(await log.until(expected.length)), expected);
+    for (const log of followed) expect(texts(await log.until(expected.length))).toEqual(expected);
   }
 
-  test('is given to nobody when an operator ends the append that waits, before a standby has it', async () => {
+  test('is not delivered when an operator ends the waiting append, before a standby has it', async () => {
     const { outcome } = await appendInVain();
     await pair.primary.query(`SELECT pg_terminate_backend(pid) FROM (${waitingAppend}) AS waiting`);
-    await outcome;
+    expect(await outcome).toMatchObject(unknownOutcome);
     await isVisible(2);
     await allProve();
     await pair.standby.start();
     await allGet('one', 'two');
   });
 
-  test('is given to nobody after the primary has crashed and shows it, before a standby has it', async () => {
+  test('is not delivered after a crash of the primary that shows it, before a standby has it', async () => {
     const { outcome } = await appendInVain();
     await pair.primary.stop('kill');
-    await outcome;
+    expect(await outcome).toMatchObject(unknownOutcome);
     await pair.primary.start();
     await isVisible(2);
     await allProve();
@@ -93,37 +93,37 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
     await allGet('one', 'two');
   });
 
-  test('a server whose way to the database was cut does not end its append that waits for a standby', async () => {
+  test('a server that was cut off from the database does not end its append that waits for a standby', async () => {
     const { outcome } = await appendInVain();
     const [waiting] = await pair.primary.query(waitingAppend);
     proxy.cut();
-    await outcome;
+    expect(await outcome).toMatchObject(unknownOutcome);
     // It has looked for the backend of that append, found it waiting, and come to the end of its patience.
     while (!/waits for a standby/.test(await leader.reached('down')));
-    assert.deepEqual(await pair.primary.query(waitingAppend), [waiting]);
-    for (const log of followed) assert.equal(log.count, 1);
+    expect(await pair.primary.query(waitingAppend)).toEqual([waiting]);
+    for (const log of followed) expect(log.count).toBe(1);
     await pair.standby.start();
     await allGet('one', 'two');
-    assert.equal((await leader.engine.tail()).index, 2);
+    expect((await leader.engine.tail()).index).toBe(2);
   });
 
-  test('many questions whether it is durable leave one backend of each server waiting', async () => {
+  test('many durability queries leave one waiting backend per server', async () => {
     const { outcome } = await appendInVain();
     await pair.primary.query(`SELECT pg_cancel_backend(pid) FROM (${waitingAppend}) AS waiting`);
-    await outcome;
+    expect(await outcome).toMatchObject(unknownOutcome);
     await allProve();
     for (let asked = 0; asked < 2; asked += 1) {
-      await assert.rejects(leader.engine.tail(), { code: 'unavailable' });
+      await expect(leader.engine.tail()).rejects.toMatchObject({ code: 'unavailable' });
     }
     while ((await pair.primary.query(waitingProofs)).length < 3) await delay(10);
-    assert.equal((await pair.primary.query(waitsForStandby)).length, 3);
+    expect((await pair.primary.query(waitsForStandby)).length).toBe(3);
     // A proof that is told not to wait for the standby is none.
     await pair.primary.query(`SELECT pg_cancel_backend(pid) FROM (${waitingProofs}) AS waiting`);
     await allProve();
-    // A proof whose connection breaks is followed by one in its place, not beside it.
+    // A proof whose connection breaks is replaced by another, not joined by one.
     await pair.primary.query(`SELECT pg_terminate_backend(pid) FROM (${waitingProofs}) AS waiting`);
     await allProve();
-    assert.ok((await pair.primary.query(waitsForStandby)).length <= 3);
+    expect((await pair.primary.query(waitsForStandby)).length).toBeLessThanOrEqual(3);
     await pair.standby.start();
     await allGet('one', 'two');
   });
@@ -142,16 +142,16 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
       await log.reached(1 + at);
     }
     // Each proof is a connection. A word that comes late on a busy machine may cost one.
-    assert.ok(way.opened - before < count / 4, `${way.opened - before} proofs for ${count} entries`);
+    expect(way.opened - before, `${way.opened - before} proofs for ${count} entries`).toBeLessThan(count / 4);
     for (const each of [...followed, log]) await each.until(1 + count);
     await way.close();
   });
 
   // The last one, since the primary is gone afterwards.
-  test('is given to nobody when the wait is cancelled, and never if the primary is lost then', async () => {
+  test('is not delivered when the wait is cancelled, and never if the primary is lost then', async () => {
     const { outcome } = await appendInVain();
     await pair.primary.query(`SELECT pg_cancel_backend(pid) FROM (${waitingAppend}) AS waiting`);
-    await outcome;
+    expect(await outcome).toMatchObject(unknownOutcome);
     await isVisible(2);
     await allProve();
     await pair.primary.stop();
@@ -164,9 +164,9 @@ describe.runIf(hasPostgres())('what PostgreSQL shows and no standby has', () => 
   });
 });
 
-test('a notification vouches for a position only if it names one', () => {
+test('a notification confirms a position only if it names one', () => {
   const hash = '0123456789abcdef0123456789abcdef';
-  assert.deepEqual(acknowledgedIn(`17 ${hash}`), { index: 17, hash });
+  expect(acknowledgedIn(`17 ${hash}`)).toEqual({ index: 17, hash });
   for (const other of [
     '',
     '17',
@@ -176,6 +176,6 @@ test('a notification vouches for a position only if it names one', () => {
     `9999999999999999 ${hash}`,
     `x17 ${hash}`,
   ]) {
-    assert.equal(acknowledgedIn(other), undefined, other);
+    expect(acknowledgedIn(other), other).toBeUndefined();
   }
 });

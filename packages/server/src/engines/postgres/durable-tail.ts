@@ -10,10 +10,11 @@ import { openPrimarySession } from './primary-session.ts';
 import { readTail } from './read-tail.ts';
 
 /**
- * Knows up to where the log is as durable as the operator asked for. A database shows commits that its standbys do not
- * have: where the wait for them was cancelled, where the backend that waited was ended, and after a crash. So that what
- * it shows is no proof. There are two: whoever appended an entry says that the append was acknowledged; or a commit of
- * our own, begun after the entry was seen, comes back without a warning, and with it all that was written before it.
+ * Tracks up to which position the log is as durable as the operator configured. A database shows commits that its
+ * standbys do not have: when the wait for them was cancelled, when the waiting backend was terminated, and after a
+ * crash. So a visible entry is not proof. There are two proofs: the server that appended an entry reports that the
+ * append was acknowledged; or a commit of our own, begun after the entry was read, succeeds without a warning, and
+ * covers everything that was written before it.
  */
 export class DurableTail {
   readonly #address: PostgresAddress;
@@ -27,7 +28,7 @@ export class DurableTail {
   #next: Promise<Position> | undefined;
   #isProving = false;
 
-  /** `onKnown` is told when more is known to be durable. */
+  /** `onKnown` is called when more is known to be durable. */
   constructor(address: PostgresAddress, schema: LogSchema, onKnown: () => void) {
     this.#address = address;
     this.#schema = schema;
@@ -35,19 +36,19 @@ export class DurableTail {
     this.#onKnown = onKnown;
   }
 
-  /** Up to where the log was durable when that was last heard of; undefined while nothing is known. */
+  /** The last position known to be durable; undefined while none is known. */
   get known(): Position | undefined {
     return this.#known;
   }
 
-  /** An append that ended there was acknowledged. Later appends may have been heard of before. */
+  /** An append that ended there was acknowledged. Reports may arrive out of order. */
   vouchedFor(position: Position): void {
     if (this.#known !== undefined && position.index <= this.#known.index) return;
     this.#known = position;
     this.#onKnown();
   }
 
-  /** The log was seen to end where nobody has said that it is durable: if that stays so, it is proved. */
+  /** The log was read up to here without a report that it is durable: if none arrives, a proof is made. */
   wanted(): void {
     if (this.#isProving) return;
     this.#isProving = true;
@@ -55,9 +56,9 @@ export class DurableTail {
   }
 
   /**
-   * Resolves with where the log ended at the call or later, once that is durable. Rejects when the database cannot be
-   * asked, and with `unavailable` when it has not confirmed it in the time of a query; the question stands meanwhile,
-   * so that those who ask again and again do not leave a backend behind each time.
+   * Resolves with the end of the log at the call or later, once that is durable. Rejects when the database cannot be
+   * reached, and with `unavailable` when it has not confirmed the durability within a query timeout; the proof
+   * continues meanwhile, so that repeated calls do not leave one backend behind each.
    */
   async prove(): Promise<Position> {
     const { queryTimeoutMs } = this.#address.timing;
@@ -78,7 +79,7 @@ export class DurableTail {
     this.#closed.abort(new EngineError('closed', 'the log engine is closed'));
   }
 
-  /** A proof that is under way may have begun before this call. */
+  /** A proof in progress may have begun before this call. */
   #queued(): Promise<Position> {
     if (this.#running === undefined) return this.#begin();
     this.#next ??= this.#running.then(
@@ -106,12 +107,12 @@ export class DurableTail {
     const close = (): void => session.destroy(signal.reason as Error);
     signal.addEventListener('abort', close);
     try {
-      // A proof whose connection broke may wait for a standby still, and would for as long as there is none.
+      // The backend of a proof whose connection broke may still wait for a standby, for as long as there is none.
       if (this.#before !== undefined) await endBackend(session, this.#before);
       this.#before = session.backend;
       const tail = await readTail(session, this.#schema);
       await commitMarker(session, this.#watch);
-      // What is older than what is known is so because the log has lost its end, and goes on from here.
+      // An end before the known one means that the log has lost its end, and continues from here.
       this.#known = tail;
       this.#onKnown();
       this.#before = undefined;
@@ -125,24 +126,24 @@ export class DurableTail {
   async #proveSoon(before: Position | undefined): Promise<void> {
     try {
       await delay(this.#address.timing.proofGraceMs, undefined, { signal: this.#closed.signal });
-      // Whoever has heard more meanwhile looks again first.
+      // If more is known meanwhile, read the log again first.
       if (this.#known !== before) return;
       await this.#queued();
     } catch {
-      // Whoever looks at the log next asks again.
+      // The next read of the log asks again.
     }
   }
 }
 
 const standbyHelp = 'its commits wait for a standby that is not there (synchronous_standby_names), or it is overloaded';
 
-/** Takes as long as the standbys need to confirm it: no clock ends it, and a connection that is dead does. */
+/** Takes as long as the standbys need to confirm it: no timeout ends it; a dead connection does. */
 async function commitMarker(session: PostgresSession, watch: AppendWatch): Promise<void> {
   session.takeWarning();
   const text = `SELECT pg_logical_emit_message(true, 'tenure', '')`;
   await watch.over(session, session.query({ text, timeoutMs: 0 }));
   const warning = session.takeWarning();
-  // The only thing that warns here is a commit that gave up waiting for its standby, and yet succeeds.
+  // The only warning possible here is a commit that gave up waiting for its standby, and yet succeeds.
   if (warning !== undefined)
     throw new EngineError('unavailable', `the database did not wait for a standby: ${warning}`, {
       trouble: 'unreplicated',

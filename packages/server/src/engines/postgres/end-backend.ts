@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Backend, PostgresSession } from './postgres-session.ts';
 
-/** A backend that was told to end looks for that at least each time it waits. */
+/** A terminated backend checks for that at least each time it waits. */
 const backendEndMs = 3_000;
 const backendPollMs = 10;
 
 /**
- * Ends a backend whose connection broke, and sees that it has ended. On another host than its own there is none to be
- * found, and none that could still write here. `exceptSyncRep`: one that waits for a standby is let alone, and this
- * rejects: a commit that is broken off there stands on this host alone, and is seen by all.
+ * Terminates the backend of a broken connection, and waits until it has ended. On another host there is no such
+ * backend, and none that could still write here. `exceptSyncRep`: a backend that waits for a standby is not terminated,
+ * and this rejects: a commit interrupted there exists on this host alone, and is visible to all.
  */
 export async function endBackend(
   session: PostgresSession,

@@ -1,5 +1,5 @@
 import { escapeIdentifier } from 'pg';
-import { AppendSessions } from './append-session.ts';
+import { AppendSessions } from './append-sessions.ts';
 import { DurableTail } from './durable-tail.ts';
 import { EngineError } from '../engine-error.ts';
 import type { EngineState } from '../engine-health.ts';
@@ -9,7 +9,7 @@ import { describeFailure, troubleOf } from './postgres-failure.ts';
 import { acknowledgedIn } from './tail-notifier.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import { openPrimarySession } from './primary-session.ts';
-import { SessionKeeper } from './session-keeper.ts';
+import { PersistentSession } from './persistent-session.ts';
 import { TailHint } from './tail-hint.ts';
 
 export interface EngineLinkOptions {
@@ -18,13 +18,13 @@ export interface EngineLinkOptions {
   readonly onState: (state: EngineState) => void;
 }
 
-/** The standing connections of one engine: one to append on, one to read on, on which the database also notifies. */
+/** The permanent connections of one engine: one for appends, one for reads and notifications. */
 export class EngineLink {
   readonly hint = new TailHint();
-  /** Up to where the log is durable. */
+  /** The durable end of the log. */
   readonly durable: DurableTail;
-  readonly appends: SessionKeeper;
-  readonly reads: SessionKeeper;
+  readonly appends: PersistentSession;
+  readonly reads: PersistentSession;
   readonly #options: EngineLinkOptions;
   readonly #poll: NodeJS.Timeout;
   readonly #schemaWatch: NodeJS.Timeout;
@@ -53,7 +53,7 @@ export class EngineLink {
     this.#schemaWatch = setInterval(() => void this.#checkSchema(), schemaCheckIntervalMs);
   }
 
-  /** Rejects with what the first connection was refused with. */
+  /** Rejects with the error of the first connection attempt. */
   static async open(options: EngineLinkOptions, signal: AbortSignal): Promise<EngineLink> {
     const { address, schema } = options;
     let known = (): void => undefined;
@@ -77,7 +77,7 @@ export class EngineLink {
     return this.#options.address;
   }
 
-  /** A session for work that takes its time; whoever asked for it ends it. */
+  /** A session for long operations; the caller ends it. */
   async openStoreSession(signal: AbortSignal): Promise<PostgresSession> {
     const { address, schema } = this.#options;
     const session = await openPrimarySession(address, 'store', signal);
@@ -90,7 +90,7 @@ export class EngineLink {
     }
   }
 
-  /** Sees whether a newer Tenure has taken the schema over while the connections stood. */
+  /** Checks whether a newer Tenure has upgraded the schema while the connections were open. */
   async #checkSchema(): Promise<void> {
     try {
       const session = await this.reads.nowOrNextTry();
@@ -100,7 +100,10 @@ export class EngineLink {
     }
   }
 
-  /** An older program must not go on in a newer schema, and no waiting makes it fit: all ends with the reason. */
+  /**
+   * An older program must not write to a newer schema, and waiting does not change that: the engine ends with the
+   * reason.
+   */
   async #endIfUnusable(error: unknown): Promise<never> {
     if (error instanceof EngineError && error.code === 'unusable') {
       this.#options.onState({ reachable: false, trouble: troubleOf(error), reason: error.message });
@@ -132,8 +135,8 @@ export class EngineLink {
     purpose: string,
     session: PostgresSession,
     open: (signal: AbortSignal) => Promise<PostgresSession>,
-  ): SessionKeeper {
-    return new SessionKeeper(session, {
+  ): PersistentSession {
+    return new PersistentSession(session, {
       open: (signal) => open(signal).catch((error: unknown) => this.#endIfUnusable(error)),
       onDown: (error) => {
         this.#reasons.set(purpose, error);

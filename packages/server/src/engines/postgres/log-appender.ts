@@ -6,21 +6,21 @@ import { hashBytes, readTail } from './read-tail.ts';
 import { describeFailure, troubleOf, unavailable } from './postgres-failure.ts';
 import type { PostgresSession, SessionQuery } from './postgres-session.ts';
 import type { AppendWatch } from './append-watch.ts';
-import type { SessionKeeper } from './session-keeper.ts';
+import type { PersistentSession } from './persistent-session.ts';
 
-/** What one statement carries; PostgreSQL takes up to a GiB. */
+/** The maximum size of one statement; PostgreSQL accepts up to a GiB. */
 const maxBatchBytes = 256 * 1024 * 1024;
 
-/** Appends batches to the log, one statement each, on the session that its keeper holds. */
+/** Appends batches to the log, one statement each, on the session held by its PersistentSession. */
 export class LogAppender {
   readonly #schema: LogSchema;
-  readonly #keeper: SessionKeeper;
+  readonly #persistentSession: PersistentSession;
   readonly #watch: AppendWatch;
   readonly #text: string;
 
-  constructor(schema: LogSchema, keeper: SessionKeeper, watch: AppendWatch) {
+  constructor(schema: LogSchema, persistentSession: PersistentSession, watch: AppendWatch) {
     this.#schema = schema;
-    this.#keeper = keeper;
+    this.#persistentSession = persistentSession;
     this.#watch = watch;
     this.#text = appendStatement(schema);
   }
@@ -28,13 +28,13 @@ export class LogAppender {
   /** See `LogEngine.append`. Rejects with `conflict`, `unknown` or `unavailable`. */
   async append(batch: readonly Uint8Array[], after: Position): Promise<Position> {
     const { query, end } = this.#statement(batch, after);
-    const session = await this.#keeper.nowOrNextTry();
+    const session = await this.#persistentSession.nowOrNextTry();
     session.takeWarning();
     const answer = this.#watch.over(session, session.query(query));
     const rows = await answer.catch((error: unknown) => this.#refused(session, error));
     const warning = session.takeWarning();
     if (warning !== undefined) {
-      // The only statement here that warns is a commit that gave up waiting for its standby, and yet succeeds.
+      // The only warning possible here is a commit that gave up waiting for its standby, and yet succeeds.
       session.destroy(new Error(warning));
       throw new EngineError('unknown', `the database committed an append with a warning: ${warning}`, {
         trouble: 'unreplicated',
@@ -75,14 +75,17 @@ export class LogAppender {
     return { query: { name: 'tenure_append', text: this.#text, values, timeoutMs: 0 }, end };
   }
 
-  /** An error that leaves the session alive has ended the statement's transaction; one that ends it leaves all open. */
+  /**
+   * An error that leaves the session open has ended the statement's transaction; after one that ends it the outcome is
+   * unknown.
+   */
   async #refused(session: PostgresSession, error: unknown): Promise<never> {
     const answersStill = await session.query({ text: 'SELECT 1' }).then(
       () => true,
       () => false,
     );
     const reason = error instanceof Error ? error : new Error(String(error));
-    // A primary that became read-only, for one, must be looked for anew.
+    // When the primary became read-only, for example, the primary must be looked up again.
     session.destroy(reason);
     if (answersStill) throw unavailable('the database refused an append', error);
     const message = `the connection broke while an append was out: ${describeFailure(error)}`;
@@ -91,9 +94,9 @@ export class LogAppender {
 }
 
 /**
- * One statement is one transaction: the row that says where the log ends moves only if it stands where the caller
- * thinks, and entries come only if it moved. Whoever appends at the same time waits for the row, and
- * then finds it elsewhere. The batch is one value, cut here: an array of values would travel as text.
+ * One statement is one transaction: the row with the end of the log moves only if it is at the expected position, and
+ * entries are inserted only if it moved. A concurrent append waits for the row, and then finds another position in it.
+ * The batch is one value, split here: an array of values would be sent as text.
  */
 function appendStatement({ head, entries }: LogSchema): string {
   return `WITH moved AS (

@@ -5,46 +5,46 @@ import type { DurableTail } from './durable-tail.ts';
 import type { LogSchema } from './log-schema.ts';
 import { checkHolds, positionOf, readTail } from './read-tail.ts';
 import type { PostgresSession, SessionQuery } from './postgres-session.ts';
-import type { SessionKeeper } from './session-keeper.ts';
+import type { PersistentSession } from './persistent-session.ts';
 
 /** A chunk holds no more entries than this, however small they are. */
 const maxChunkEntries = 1_024;
 
-/** Reads the log on the session that its keeper holds, and waits while there is none. */
+/** Reads the log on the session held by its PersistentSession, and waits while there is none. */
 export class LogReader {
   readonly #schema: LogSchema;
-  readonly #keeper: SessionKeeper;
+  readonly #persistentSession: PersistentSession;
   readonly #maxFollowBytes: number;
   readonly #text: string;
 
   readonly #durable: DurableTail;
 
-  constructor(schema: LogSchema, keeper: SessionKeeper, durable: DurableTail, maxFollowBytes: number) {
+  constructor(schema: LogSchema, persistentSession: PersistentSession, durable: DurableTail, maxFollowBytes: number) {
     this.#durable = durable;
     this.#schema = schema;
-    this.#keeper = keeper;
+    this.#persistentSession = persistentSession;
     this.#maxFollowBytes = maxFollowBytes;
     this.#text = chunkStatement(schema);
   }
 
-  /** A reading place in the log: hands out what follows `from` and checks it against the running hash. */
+  /** A read position in the log: returns the entries after `from` and checks them against the running hash. */
   cursor(from: Position): LogCursor {
     return new LogCursor(from, this.#schema, this.#durable, (at) => this.#chunkQuery(at));
   }
 
   /**
-   * What `ask` answers on the session, asked again on the next one for as long as sessions are lost under it. Errors of
-   * a session that stands come out.
+   * The result of `ask` on the session, repeated on the next one as often as sessions are lost. Errors of an open
+   * session are rethrown.
    */
   async ask<Answer>(ask: (session: PostgresSession) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
     for (;;) {
-      const session = await this.#keeper.whenUp(signal);
+      const session = await this.#persistentSession.whenUp(signal);
       try {
         return await ask(session);
       } catch (error) {
         if (error instanceof EngineError) throw error;
         if (session.lostBecause === undefined) {
-          // The database is there and refuses: it may answer to a session on the primary of now.
+          // The database is reachable and refuses: a session with the current primary may succeed.
           session.destroy(error instanceof Error ? error : new Error(String(error)));
         }
       }
@@ -56,10 +56,10 @@ export class LogReader {
   }
 }
 
-/** Where one follower stands. */
+/** The position of one follower. */
 class LogCursor {
   #at: Position;
-  /** The session on which the log was last seen to hold #at. */
+  /** The session on which the log was last confirmed to hold #at. */
   #checkedOn: PostgresSession | undefined;
   #hasSeenTail = false;
   readonly #schema: LogSchema;
@@ -73,14 +73,13 @@ class LogCursor {
     this.#chunkQuery = chunkQuery;
   }
 
-  /** Whether the last look saw nothing more that it could give: without another hint there is no need to look again. */
+  /** Whether the last read found nothing more to return: without another hint there is no need to read again. */
   get hasSeenTail(): boolean {
     return this.#hasSeenTail;
   }
 
   /**
-   * An entry that somebody has told, if it follows directly: its running hash proves that the log from which it comes
-   * is the one that was read here.
+   * A reported entry, if it follows directly: its running hash proves that it belongs to the log that was read here.
    */
   take(told: LoggedEntry | undefined): readonly LoggedEntry[] | undefined {
     if (told === undefined || told.position.index !== this.#at.index + 1) return undefined;
@@ -105,12 +104,12 @@ class LogCursor {
       const bytes = row['bytes'] as Buffer;
       const stored = positionOf(row['index'], row['hash']);
       const hash = chainHash(at.hash, bytes);
-      // What is whole before it is handed out; the next look begins at the break.
+      // The valid entries are returned before the error; the next read begins at the fault.
       if (stored.index !== at.index + 1 || stored.hash !== hash) break;
       at = stored;
       chunk.push({ position: at, bytes });
     }
-    // No entry that fits where the head knows of some, or a head that went back: the check says which it is.
+    // No matching entry where the head has more, or a head that went back: the check tells the two apart.
     if (chunk.length === 0 && tailIndex !== at.index) throw await this.#broken(session, at);
     this.#hasSeenTail = tailIndex === at.index;
     if (this.#hasSeenTail && rows[0]?.['replicates'] === true) this.#withhold(chunk);
@@ -119,8 +118,8 @@ class LogCursor {
   }
 
   /**
-   * Takes the last entry of the log away, unless it is known to be durable. All before it are: whoever appended behind
-   * an entry had its append acknowledged, or was given it here.
+   * Removes the last entry of the batch, unless it is known to be durable. All entries before it are: a server that
+   * appended after an entry had the entry's append acknowledged, or read it here.
    */
   #withhold(chunk: LoggedEntry[]): void {
     const last = chunk.at(-1)?.position;
@@ -140,13 +139,13 @@ class LogCursor {
   }
 }
 
-/** Whether a commit of this session waits for a standby. If none does, what is seen is as durable as it gets. */
+/** Whether a commit of this session waits for a standby. If none does, visible entries are as durable as possible. */
 const replicates = `(current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local'))`;
 
 /**
- * Where the log ends, and the entries behind $1 that fit into $3 bytes, the first one whatever its size, all seen at
- * one moment.
+ * The end of the log, and the entries after $1 that fit into $3 bytes, the first one regardless of its size, in one
+ * database snapshot.
  */
 function chunkStatement({ head, entries }: LogSchema): string {
   return `SELECT head.index AS tail, ${replicates} AS replicates, chunk.index, chunk.hash, chunk.bytes

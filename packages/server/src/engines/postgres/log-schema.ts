@@ -5,15 +5,15 @@ import { sqlStateOf } from './postgres-failure.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
 const schemaVersion = 1;
-/** Short enough that the names made of it stay under PostgreSQL's 63 bytes. */
+/** Short enough that the names built from it stay under PostgreSQL's 63 bytes. */
 const schemaName = /^[a-z_][a-z0-9_]{0,47}$/;
-/** Others who make the same schema at the same time may take this long. */
+/** How long another server may take that creates the same schema at the same time. */
 const createTimeoutMs = 30_000;
 
-/** The names of one log in a database, ready to stand in a statement. */
+/** The names of one log in a database, quoted for statements. */
 export class LogSchema {
   readonly name: string;
-  /** Notifications are of the whole database, so the channel carries the schema's name. */
+  /** Notifications are visible in the whole database, so the channel contains the schema's name. */
   readonly channel: string;
   readonly meta: string;
   readonly head: string;
@@ -36,17 +36,17 @@ export class LogSchema {
     this.snapshotChunks = table('snapshot_chunks');
   }
 
-  /** Makes the schema if need be, once however many servers start; refuses one that is not for this program. */
+  /** Creates the schema if it does not exist, once for any number of starting servers; refuses an incompatible one. */
   async prepare(session: PostgresSession): Promise<void> {
     if (await this.#isThere(session)) return this.#checkRights(session);
     try {
       await session.query({ text: 'BEGIN' });
-      // Held to the end of the transaction, so that of many servers one makes the schema and the others find it.
+      // Held to the end of the transaction, so that one of many servers creates the schema and the others find it.
       const lock = { text: 'SELECT pg_advisory_xact_lock($1)', values: [this.#lockKey()], timeoutMs: createTimeoutMs };
       await session.query(lock);
       if (!(await this.check(session))) {
         await this.#refuseForeign(session);
-        // Even CREATE SCHEMA IF NOT EXISTS asks for a right that is not needed in a schema that was given to us.
+        // Even CREATE SCHEMA IF NOT EXISTS needs a privilege that is unnecessary when the schema already exists.
         const there = await session.query({ text: 'SELECT FROM pg_namespace WHERE nspname = $1', values: [this.name] });
         if (there.length === 0) await session.query({ text: `CREATE SCHEMA ${escapeIdentifier(this.name)}` });
         for (const text of this.#statements()) await session.query({ text, timeoutMs: createTimeoutMs });
@@ -69,7 +69,7 @@ export class LogSchema {
     }
   }
 
-  /** A right that is missing is found here, and not by the first append. */
+  /** A missing privilege is found here, and not by the first append. */
   async #checkRights(session: PostgresSession): Promise<void> {
     const needed = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
     const has = needed.map((right) => `has_table_privilege(c.oid, '${right}')`).join(' AND ');
@@ -88,9 +88,9 @@ export class LogSchema {
     return `run as the owner of the schema: GRANT USAGE ON SCHEMA ${this.name} TO ${role}; ${tables}`;
   }
 
-  /** Whether the schema is there. Throws EngineError `unusable` when it is of a newer version. */
+  /** Whether the schema exists. Throws EngineError `unusable` when it is of a newer version. */
   async check(session: PostgresSession): Promise<boolean> {
-    // The catalog itself is read: to_regclass may answer from a cache that does not know of others' commits yet.
+    // Reads the catalog itself: to_regclass may answer from a cache without the commits of other sessions.
     const text = `SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE n.nspname = $1 AND c.relname = 'meta'`;
     if ((await session.query({ text, values: [this.name] })).length === 0) return false;
@@ -130,9 +130,9 @@ export class LogSchema {
   }
 
   /**
-   * `head` is one row that is looked up by its index, which changes with each append: while a long transaction keeps
-   * its dead versions, the live one is still found at once. The columns that hold bytes are stored as they come: what
-   * is worth compressing is compressed above, and a value cut in two is read without the rest.
+   * `head` is one row that is found by its index column, which changes with each append: while a long transaction keeps
+   * its dead versions, the current one is still found at once. The bytea columns are stored uncompressed: compression
+   * happens above, and a value split in two is read without the rest.
    */
   #statements(): string[] {
     const start = `'\\x${'00'.repeat(16)}'`;

@@ -2,8 +2,8 @@ import type { LogSchema } from './log-schema.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
 /**
- * How much the log takes in the database: what the database said last, and what this server has written since. A log
- * that was trimmed shrinks here only once the database has cleaned up behind it.
+ * The size of the log in the database: the last reported size, plus the writes of this server since then. A trimmed log
+ * shrinks here only after a vacuum of the database.
  */
 export class LogSize {
   readonly #schema: LogSchema;

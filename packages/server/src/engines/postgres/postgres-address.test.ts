@@ -1,33 +1,28 @@
-import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
-import { EngineError } from '../engine-error.ts';
+import { describe, expect, test } from 'vitest';
 import { parsePostgresAddress } from './postgres-address.ts';
 
 describe('the address of a PostgreSQL engine', () => {
-  test('names one host, with what is left out at its default', () => {
+  test('names one host, with defaults for omitted parts', () => {
     const { hosts, database } = parsePostgresAddress('postgres://lease@db.example/tenure');
-    assert.deepEqual(hosts, [{ name: 'db.example:5432', url: 'postgres://lease@db.example:5432/tenure' }]);
-    assert.equal(database, 'tenure');
-    assert.equal(parsePostgresAddress('postgresql://').hosts[0]?.name, 'localhost:5432');
+    expect(hosts).toEqual([{ name: 'db.example:5432', url: 'postgres://lease@db.example:5432/tenure' }]);
+    expect(database).toBe('tenure');
+    expect(parsePostgresAddress('postgresql://').hosts[0]?.name).toBe('localhost:5432');
   });
 
   test('names several hosts, each with the same user, password, database and options', () => {
     const url = 'postgres://u:p%40ss@one:5433,two,[::1]:5434/db?target_session_attrs=read-write&sslmode=verify-full';
     const { hosts } = parsePostgresAddress(url);
-    assert.deepEqual(hosts, [
+    expect(hosts).toEqual([
       { name: 'one:5433', url: 'postgres://u:p%40ss@one:5433/db?sslmode=verify-full' },
       { name: 'two:5432', url: 'postgres://u:p%40ss@two:5432/db?sslmode=verify-full' },
       { name: '::1:5434', url: 'postgres://u:p%40ss@[::1]:5434/db?sslmode=verify-full' },
     ]);
   });
 
-  test('takes hosts and ports as options too, and a socket is only to be had so', () => {
+  test('accepts hosts and ports as options too, which sockets require', () => {
     const { hosts } = parsePostgresAddress('postgres:///db?host=/run/postgresql,far&port=5433,5434');
-    assert.deepEqual(
-      hosts.map(({ name }) => name),
-      ['/run/postgresql:5433', 'far:5434'],
-    );
-    assert.match(hosts[0]?.url ?? '', /^postgres:\/\/localhost:5433\/db\?host=%2Frun%2Fpostgresql$/);
+    expect(hosts.map(({ name }) => name)).toEqual(['/run/postgresql:5433', 'far:5434']);
+    expect(hosts[0]?.url ?? '').toMatch(/^postgres:\/\/localhost:5433\/db\?host=%2Frun%2Fpostgresql$/);
   });
 
   const refused = {
@@ -42,15 +37,10 @@ describe('the address of a PostgreSQL engine', () => {
   };
   for (const [url, message] of Object.entries(refused)) {
     test(`refuses ${url} without repeating its password`, () => {
-      assert.throws(
-        () => parsePostgresAddress(url),
-        (error) => {
-          assert.ok(error instanceof EngineError && error.code === 'unusable');
-          assert.match(error.message, message);
-          assert.doesNotMatch(error.message, /secret/);
-          return true;
-        },
-      );
+      const refusal = { name: 'EngineError', code: 'unusable', message: expect.stringMatching(message) };
+      const parse = (): unknown => parsePostgresAddress(url);
+      expect(parse).toThrow(expect.objectContaining(refusal));
+      expect(parse).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }));
     });
   }
 });

@@ -3,13 +3,15 @@ import { defaultTiming } from './postgres-timing.ts';
 import type { PostgresTiming } from './postgres-timing.ts';
 
 export interface PostgresHost {
-  /** Host and port, as an operator knows them. */
+  /** Host and port, for messages to operators. */
   readonly name: string;
-  /** An URL of this host alone, with the password: never printed. */
+  /** A URL of this host alone, with the password: never printed. */
   readonly url: string;
 }
 
-/** Where the log is kept, and how long it is waited for: one database, on any of several hosts, one of them primary. */
+/**
+ * The location of the log, and its connect timeout: one database, on any of several hosts, one of which is the primary.
+ */
 export interface PostgresAddress {
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
@@ -17,10 +19,10 @@ export interface PostgresAddress {
 }
 
 const shape = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
-/** What asks for the primary, which is the only server that a log can be kept on. */
+/** The values that ask for the primary, which is the only server that can hold a log. */
 const primaryAttributes = new Set(['read-write', 'primary', 'any']);
 const defaultPort = '5432';
-/** What the driver heeds, and what it can do without; any other name may be a slip, such as one that leaves TLS off. */
+/** The options that the driver uses or may ignore; any other name may be a typo, such as one that disables TLS. */
 const knownOptions = new Set([
   ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'options'],
   ...['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat'],
@@ -29,8 +31,8 @@ const knownOptions = new Set([
 const sslModes = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']);
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?options`. Throws EngineError `unusable` when it is none,
- * with a message that does not hold the password.
+ * Parses `postgres://user:password@host:port,host:port/database?options`. Throws EngineError `unusable` for any other
+ * text, with a message that does not contain the password.
  */
 export function parsePostgresAddress(url: string, timing = defaultTiming): PostgresAddress {
   const parts = shape.exec(url);
@@ -51,7 +53,7 @@ export function parsePostgresAddress(url: string, timing = defaultTiming): Postg
     database: decoded(path) || user || 'the default one',
     hosts: hosts.map(({ host, port }) => {
       const at = new URLSearchParams(options);
-      // A socket's folder cannot stand where a host's name does.
+      // A socket's folder cannot be written as a host name.
       if (host.startsWith('/')) at.set('host', host);
       const authority = host.startsWith('/') ? '' : host.includes(':') ? `[${host}]` : host;
       const before = credentials === undefined ? '' : `${credentials}@`;

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CuttingProxy, hasPostgres, PostgresCluster } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, describe, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import { chunksOf, entry, readBehind, readSnapshot, texts } from '../testing/engine-case.ts';
 import type { PostgresEngineOptions } from './postgres-engine.ts';
@@ -10,7 +9,7 @@ import { FollowedLog } from './testing/followed-log.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 import { PersistentWriter } from './testing/persistent-writer.ts';
 
-/** A host that is silent, and an answer that does not come, are given up sooner than an operator would want. */
+/** Shorter timeouts for a silent host and a missing response than the defaults. */
 const impatient: Partial<PostgresTiming> = { connectTimeoutMs: 1_500, queryTimeoutMs: 2_000, watchIntervalMs: 100 };
 
 const isHeld = `SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
@@ -42,60 +41,56 @@ describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', ()
     return { url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`, schema };
   };
 
-  /** Runs `sql` and holds its locks; gives what lets them go. */
+  /** Runs `sql` and holds its locks; returns a function that releases them. */
   async function holdLocksOf(sql: string): Promise<() => Promise<void>> {
-    const ended = assert.rejects(cluster.query(`BEGIN; ${sql}; SELECT pg_sleep(3600)`), { code: '57P01' });
+    const ended = cluster.query(`BEGIN; ${sql}; SELECT pg_sleep(3600)`).catch((error: unknown) => error);
     while ((await cluster.query(isHeld)).length === 0);
     return async () => {
       await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`);
-      await ended;
+      expect(await ended).toMatchObject({ code: '57P01' });
     };
   }
 
-  test('an append whose answer is cut off after the commit is unknown, and found where it was written', async () => {
+  test('an append whose answer is cut off after the commit is unknown, and is found in the log', async () => {
     const { engine } = await opened.open(proxied('answer_lost'));
     let tail = logStart;
     for (let round = 0; round < lostAnswers; round++) {
       const text = `marked entry ${round}`;
       const cut = proxy.cutBeforeAnswerTo(text);
-      await assert.rejects(engine.append([entry(text)], tail), { name: 'EngineError', code: 'unknown' });
+      await expect(engine.append([entry(text)], tail)).rejects.toMatchObject({ name: 'EngineError', code: 'unknown' });
       await cut;
       const expected = nextPosition(tail, entry(text));
-      assert.deepEqual(await engine.tail(), expected);
-      assert.deepEqual(texts(await readBehind(engine, tail, 1)), [text]);
-      await assert.rejects(engine.append([entry(text)], tail), { code: 'conflict', tail: expected });
+      expect(await engine.tail()).toEqual(expected);
+      expect(texts(await readBehind(engine, tail, 1))).toEqual([text]);
+      await expect(engine.append([entry(text)], tail)).rejects.toMatchObject({ code: 'conflict', tail: expected });
       tail = expected;
     }
   });
 
-  test('an append that waited when its connection was cut has come to nothing once the tail is told', async () => {
+  test('an append that waited when its connection was cut has certainly failed once the tail is known', async () => {
     const { engine } = await opened.open(proxied('still_waiting'));
     const one = await engine.append([entry('one')], logStart);
     const letGo = await holdLocksOf('SELECT FROM still_waiting.head FOR UPDATE');
-    const out = assert.rejects(engine.append([entry('two')], one), { code: 'unknown' });
+    const out = engine.append([entry('two')], one).catch((error: unknown) => error);
     const isWaiting =
       "SELECT FROM pg_stat_activity WHERE application_name ~ '^tenure append' AND wait_event_type = 'Lock'";
     while ((await cluster.query(isWaiting)).length === 0);
     proxy.cut();
-    await out;
-    assert.deepEqual(await engine.tail(), one);
-    assert.deepEqual(await cluster.query(isWaiting), []);
-    assert.equal(
-      (await cluster.query(isHeld)).length,
-      1,
-      'the tail was told while the append could still have gone on',
-    );
+    expect(await out).toMatchObject({ code: 'unknown' });
+    expect(await engine.tail()).toEqual(one);
+    expect(await cluster.query(isWaiting)).toEqual([]);
+    expect((await cluster.query(isHeld)).length, 'the tail was told while the append could still have gone on').toBe(1);
     await letGo();
     await engine.append([entry('other')], one);
-    assert.deepEqual(texts(await readBehind(engine, logStart, 2)), ['one', 'other']);
+    expect(texts(await readBehind(engine, logStart, 2))).toEqual(['one', 'other']);
   });
 
-  test('an append whose answer is lost without a trace is given up as unknown', async () => {
+  test('an append whose answer is lost silently becomes unknown', async () => {
     const { engine } = await opened.open({ ...proxied('no_trace'), timing: impatient });
     const lost = proxy.loseAnswerTo('marked entry');
-    await assert.rejects(engine.append([entry('marked entry')], logStart), { code: 'unknown' });
+    await expect(engine.append([entry('marked entry')], logStart)).rejects.toMatchObject({ code: 'unknown' });
     await lost;
-    assert.deepEqual(texts(await readBehind(engine, logStart, 1)), ['marked entry']);
+    expect(texts(await readBehind(engine, logStart, 1))).toEqual(['marked entry']);
   });
 
   test('an append that the database refuses is unavailable, with the reason, and has written nothing', async () => {
@@ -104,13 +99,16 @@ describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', ()
       BEGIN RAISE EXCEPTION 'the quota of this user is used up'; END $$;
       CREATE TRIGGER no BEFORE INSERT ON refuses.entries EXECUTE FUNCTION refuses.no()`);
     const message = /the quota of this user is used up/;
-    await assert.rejects(engine.append([entry('x')], logStart), { code: 'unavailable', message });
-    assert.deepEqual(await engine.tail(), logStart);
+    await expect(engine.append([entry('x')], logStart)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(message),
+    });
+    expect(await engine.tail()).toEqual(logStart);
     await cluster.query('DROP TRIGGER no ON refuses.entries');
-    assert.equal((await engine.append([entry('x')], logStart)).index, 1);
+    expect((await engine.append([entry('x')], logStart)).index).toBe(1);
   });
 
-  test('under cut connections every acknowledged entry is there once, in order, for followers too', async () => {
+  test('under cut connections every acknowledged entry exists once, in order, also for followers', async () => {
     const { engine: writing } = await opened.open(proxied('cuts'));
     const { engine: following, states } = await opened.open(proxied('cuts'));
     const writer = new PersistentWriter(writing);
@@ -123,10 +121,10 @@ describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', ()
     writer.stop();
     await written;
     const seen = await followed.until(writer.acknowledged.length);
-    assert.deepEqual(texts(seen), writer.acknowledged);
-    assert.deepEqual(seen.at(-1)?.position, writer.tail);
+    expect(texts(seen)).toEqual(writer.acknowledged);
+    expect(seen.at(-1)?.position).toEqual(writer.tail);
     const ups = states.filter((state) => state === 'up').length;
-    assert.ok(ups >= cutRounds / 4, `${states.length} changes of state`);
+    expect(ups, `${states.length} changes of state`).toBeGreaterThanOrEqual(cutRounds / 4);
   });
 
   test('each backend of an engine can be terminated under load', async () => {
@@ -143,10 +141,10 @@ describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', ()
     }
     writer.stop();
     await written;
-    assert.deepEqual(texts(await followed.until(writer.acknowledged.length)), writer.acknowledged);
+    expect(texts(await followed.until(writer.acknowledged.length))).toEqual(writer.acknowledged);
   });
 
-  test('an immediate shutdown and restart under load loses nothing acknowledged and doubles nothing', async () => {
+  test('an immediate shutdown and restart under load loses no acknowledged entry and duplicates none', async () => {
     const { engine, reached } = await opened.open({ url: cluster.url(), schema: 'crashes' });
     const writer = new PersistentWriter(engine);
     const followed = new FollowedLog(engine);
@@ -154,58 +152,58 @@ describe.runIf(hasPostgres())('a PostgreSQL engine whose database goes away', ()
     for (let round = 0; round < crashes; round++) {
       await followed.reached(50 * (round + 1));
       await cluster.stop('immediate');
-      assert.ok((await reached('down')).length > 0);
-      await assert.rejects(engine.tail(), { code: 'unavailable' });
-      await assert.rejects(engine.saveSnapshot(logStart, chunksOf('x')), { code: 'unavailable' });
+      expect((await reached('down')).length).toBeGreaterThan(0);
+      await expect(engine.tail()).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(engine.saveSnapshot(logStart, chunksOf('x'))).rejects.toMatchObject({ code: 'unavailable' });
       await cluster.start();
       await reached('up');
     }
     writer.stop();
     await written;
-    assert.deepEqual(texts(await followed.until(writer.acknowledged.length)), writer.acknowledged);
+    expect(texts(await followed.until(writer.acknowledged.length))).toEqual(writer.acknowledged);
     await engine.saveSnapshot(writer.tail, chunksOf('state'));
-    assert.deepEqual(await readSnapshot(engine), { index: writer.tail.index, chunks: ['state'] });
+    expect(await readSnapshot(engine)).toEqual({ index: writer.tail.index, chunks: ['state'] });
   });
 
-  test('a silent network is noticed: the append out is unknown, the next unavailable, and all comes back', async () => {
+  test('a silent network is detected: the append in progress is unknown, the next unavailable', async () => {
     const { engine, reached } = await opened.open({ ...proxied('silent'), timing: impatient });
     const one = await engine.append([entry('one')], logStart);
     const follower = engine.follow(one, new AbortController().signal)[Symbol.asyncIterator]();
     const waiting = follower.next();
     proxy.silence();
-    await assert.rejects(engine.append([entry('two')], one), { code: 'unknown' });
-    await assert.rejects(engine.append([entry('two')], one), { code: 'unavailable' });
-    assert.match(await reached('down'), /./);
+    await expect(engine.append([entry('two')], one)).rejects.toMatchObject({ code: 'unknown' });
+    await expect(engine.append([entry('two')], one)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await reached('down')).toMatch(/./);
     proxy.restore();
     await reached('up');
-    assert.deepEqual(await engine.tail(), one);
+    expect(await engine.tail()).toEqual(one);
     await engine.append([entry('two again')], one);
-    assert.deepEqual(texts((await waiting).value ?? []), ['two again']);
+    expect(texts((await waiting).value ?? [])).toEqual(['two again']);
     await follower.return?.();
   });
 
-  test('an append that waits long for the database is waited for', async () => {
+  test('a long append is awaited while the database works on it', async () => {
     const { engine } = await opened.open({ ...proxied('patience'), timing: { watchIntervalMs: 20 } });
     const letGo = await holdLocksOf('LOCK TABLE patience.head');
     let isOut = true;
     const appending = engine.append([entry('one')], logStart).finally(() => (isOut = false));
-    // It is looked after again and again, each time on a connection of its own, and found at work.
+    // It is checked repeatedly, each time on a separate connection, and found active.
     const before = proxy.opened;
     while (isOut && proxy.opened < before + 8) await delay(10);
-    assert.ok(isOut, 'the append was given up');
+    expect(isOut, 'the append was given up').toBe(true);
     await letGo();
-    assert.equal((await appending).index, 1);
+    expect((await appending).index).toBe(1);
   });
 
-  test('closing does not wait for a database that is away', async () => {
+  test('closing does not wait for an unreachable database', async () => {
     const { engine, reached } = await opened.open({ ...proxied('closed'), timing: impatient });
     const follower = engine.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
-    const ended = assert.rejects(follower.next() as Promise<unknown>, { code: 'closed' });
+    const ended = follower.next().catch((error: unknown) => error);
     proxy.silence();
-    const out = assert.rejects(engine.append([entry('x')], logStart), { name: 'EngineError' });
+    const out = engine.append([entry('x')], logStart).catch((error: unknown) => error);
     await reached('down');
     await engine.close();
-    await ended;
-    await out;
+    expect(await ended).toMatchObject({ code: 'closed' });
+    expect(await out).toMatchObject({ name: 'EngineError' });
   });
 });

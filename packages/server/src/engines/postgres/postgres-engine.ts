@@ -18,39 +18,39 @@ import { noticeSettings } from './settings-notice.ts';
 import { SnapshotTable } from './snapshot-table.ts';
 import { TailNotifier } from './tail-notifier.ts';
 
-/** What is out when the engine is closed may take this long; then its connection is broken off. */
+/** Operations in progress at close may take this long; then their connection is broken off. */
 const closeTimeoutMs = 5_000;
 const measureIntervalMs = 60_000;
 
 export interface PostgresEngineOptions {
-  /** postgres://user@host:port,host:port/database; of several hosts the primary is found. */
+  /** postgres://user@host:port,host:port/database; of several hosts the primary is used. */
   readonly url: string;
-  /** The schema that holds this log, made if need be. `tenure` by default. */
+  /** The schema of this log, created if it does not exist. `tenure` by default. */
   readonly schema?: string;
   /** Refuse a database without the schema. False by default. */
   readonly mustExist?: boolean;
   /** A followed chunk holds no more bytes than this, except that it holds at least one entry. 1 MiB by default. */
   readonly maxFollowBytes?: number;
-  /** Told, for the operator's log, what is dangerous in the settings of the database. */
+  /** Receives warnings about dangerous settings of the database, for the operator's log. */
   readonly onNotice?: (notice: string) => void;
   /**
-   * Told `down` with a reason when a connection with the database is lost, again with each failed try to get it back,
-   * and `up` once all stand. At the opening it is up, which is not told.
+   * Called with `down` and a reason when a connection to the database is lost, and again for each failed reconnect;
+   * called with `up` once all are open. The engine starts as up, without a call.
    */
   readonly onState?: (state: EngineState) => void;
-  /** For tests that lose a database on purpose: waits that are shorter or longer than the default ones. */
+  /** For tests that lose a database on purpose: other timeouts than the defaults. */
   readonly timing?: Partial<PostgresTiming>;
 }
 
 /**
  * Opens the log in a schema of a PostgreSQL database. Several servers may have it open at once.
  *
- * Rejects with EngineError `unusable` (a wrong URL, database, user or right, a schema of a newer version or with other
- * things in it) or `unavailable` (no host answers). Once open it lives through every loss of the database: `follow`
- * waits and goes on, the other calls reject with `unavailable`, an append that may have been sent with `unknown`. A
- * `follow` or `tail` that is begun after an `unknown` answers when the outcome of that append is settled for good: what
- * is not in the log by then will never be, and what is there is durable. When a newer Tenure has taken the schema over,
- * every call rejects with `unusable` from then on, also those that wait: the engine has ended.
+ * Rejects with EngineError `unusable` (a wrong URL, database, user or privilege, a schema of a newer version or with
+ * other contents) or `unavailable` (no host answers). Once open it survives every loss of the database: `follow` waits
+ * and continues, the other calls reject with `unavailable`, an append that may have been sent with `unknown`. A
+ * `follow` or `tail` that is begun after an `unknown` answers when the outcome of that append is final: an entry that
+ * is not in the log by then will never be, and an entry in the log is durable. When a newer Tenure has upgraded the
+ * schema, every call rejects with `unusable` from then on, including waiting calls: the engine has ended.
  */
 export async function openPostgresEngine(options: PostgresEngineOptions): Promise<SharedLogEngine> {
   const address = parsePostgresAddress(options.url, { ...defaultTiming, ...options.timing });
@@ -102,7 +102,7 @@ class PostgresEngine implements SharedLogEngine {
   #appending: Promise<Position> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #saving = false;
-  /** The last entry that somebody told of. */
+  /** The last reported entry. */
   #told: LoggedEntry | undefined;
   #closing: Promise<void> | undefined;
 
@@ -118,7 +118,7 @@ class PostgresEngine implements SharedLogEngine {
 
   async append(batch: readonly Uint8Array[], after: Position): Promise<Position> {
     this.#check();
-    if (this.#appending !== undefined) throw new Error('an append was begun while another one is out');
+    if (this.#appending !== undefined) throw new Error('an append was begun while another one is in progress');
     this.#appending = this.#appender.append(batch, after);
     try {
       const end = await this.#appending;
@@ -232,7 +232,7 @@ class PostgresEngine implements SharedLogEngine {
     });
   }
 
-  /** Snapshots and trims run one after the other, each on a connection for it alone, beside the appends. */
+  /** Snapshots and trims run one after the other, each on a separate connection, in parallel with appends. */
   #tidy(work: (session: PostgresSession) => Promise<void>): Promise<void> {
     const done = this.#tidying.then(async () => {
       this.#check();
@@ -240,8 +240,8 @@ class PostgresEngine implements SharedLogEngine {
       try {
         await work(session).catch((error: unknown) => {
           if (session.lostBecause !== undefined) throw unavailable('the database was lost', session.lostBecause);
-          // What the database says as it ends a connection may come before the end itself. Nothing of this work is seen
-          // by anybody until its last statement, so whatever the database refuses has not been done.
+          // The database may report the reason before it closes the connection. No part of this work is visible until
+          // its last statement, so a refused operation has had no effect.
           throw sqlStateOf(error) === undefined ? error : unavailable('the database refused', error);
         });
       } finally {

@@ -6,7 +6,7 @@ function wordsFor(message: string): string {
 }
 
 describe('why the log cannot be opened', () => {
-  test('nobody listens: start it', () => {
+  test('no server listens: start it', () => {
     expect(wordsFor('connect ECONNREFUSED')).toMatch(/ECONNREFUSED; start the database, or give its right address/);
   });
 
@@ -18,7 +18,7 @@ describe('why the log cannot be opened', () => {
   });
 });
 
-test('what is wrong with the database goes by its code, and by the way to it where it said nothing', () => {
+test('the fault of the database follows from its error code, or else from the connection error', () => {
   const said = (code: string): Error => Object.assign(new Error('words'), { code });
   const troubles = [
     ['53100', 'full'],

@@ -1,12 +1,12 @@
 import { EngineError } from '../engine-error.ts';
 import type { EngineTrouble } from '../engine-trouble.ts';
 
-/** What the database's own error codes ask of the operator. Others are passed on in the database's words. */
+/** The operator's remedy for the database's error codes. Other errors are reported in the database's words. */
 const advice: Readonly<Record<string, string>> = {
   '28P01': 'the password was refused: set the right one in the URL, in PGPASSWORD or in ~/.pgpass',
   '28000': 'the server does not let this user in: see pg_hba.conf and the name of the user',
   '3D000': 'make the database with createdb, or name the right one in the URL',
-  '42501': 'the user lacks a right: let him own the schema of the log, or grant him what he needs there',
+  '42501': 'the user lacks a privilege: make it the owner of the schema of the log, or grant it the privileges there',
   '42P01': 'a table of the log is gone: restore the schema from a backup, or remove it to begin with an empty log',
   '3F000': 'the schema of the log is gone: restore it from a backup, or restart to begin with an empty log',
   '53100': 'the disk of the database is full',
@@ -15,7 +15,7 @@ const advice: Readonly<Record<string, string>> = {
   '25006': 'the server is read-only: it is a standby, or default_transaction_read_only is set',
 };
 
-/** An error that the database itself sent has its SQLSTATE; one of the network has none. */
+/** An error sent by the database has an SQLSTATE; one of the network has none. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
@@ -23,12 +23,12 @@ export function sqlStateOf(error: unknown): string | undefined {
 
 const noPassword = 'put it in the URL, in PGPASSWORD or in ~/.pgpass';
 
-/** The driver's words where it has no password to send. */
+/** The driver's error text when it has no password to send. */
 function asksForPassword(error: unknown): boolean {
   return error instanceof Error && /client password must be/.test(error.message);
 }
 
-/** The error in one line, with what helps. */
+/** The error in one line, with its remedy. */
 export function describeFailure(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(describeFailure).join('; ');
   const message = error instanceof Error ? error.message || error.name : String(error);
@@ -42,11 +42,11 @@ const troubles: readonly (readonly [RegExp, EngineTrouble])[] = [
   [/^25006$/, 'readOnly'],
   [/^53300$/, 'busy'],
   [/^(28|3D|3F|42)/, 'refusing'],
-  // A connection that ended or was refused, and a database that starts or stops.
+  // A connection that ended or was refused, and a database that is starting or stopping.
   [/^(08|57P0)/, 'unreachable'],
 ];
 
-/** What is wrong with the database. What it did not say itself comes from the way to it. */
+/** The fault of the database; without an error from the database it follows from the connection error. */
 export function troubleOf(error: unknown): EngineTrouble {
   if (error instanceof EngineError && error.trouble !== undefined) return error.trouble;
   const [said] = [error, ...causesOf(error)].filter((cause) => sqlStateOf(cause) !== undefined);
@@ -54,12 +54,12 @@ export function troubleOf(error: unknown): EngineTrouble {
   return troubles.find(([states]) => states.test(sqlStateOf(said) ?? ''))?.[1] ?? 'failing';
 }
 
-/** The database cannot be asked now, and what was wanted has certainly not been done. */
+/** The database cannot be reached now, and the operation has certainly not taken effect. */
 export function unavailable(what: string, cause: unknown): EngineError {
   return new EngineError('unavailable', `${what}: ${describeFailure(cause)}`, { cause, trouble: troubleOf(cause) });
 }
 
-/** Classes and codes that waiting does not cure: authorization, an unknown database, a lack of rights. */
+/** Classes and codes that waiting does not resolve: authorization, an unknown database, missing privileges. */
 const permanent = /^(28|3D|42)/;
 
 function isForGood(cause: unknown): boolean {
@@ -67,7 +67,7 @@ function isForGood(cause: unknown): boolean {
   return permanent.test(sqlStateOf(cause) ?? '') || asksForPassword(cause);
 }
 
-/** Why the engine cannot be opened: `unusable` if every host refuses for good, otherwise `unavailable`. */
+/** Why the engine cannot be opened: `unusable` if every host refuses permanently, otherwise `unavailable`. */
 export function openingRefused(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
   const causes = causesOf(error);
@@ -83,12 +83,12 @@ const letItFinish =
   'it takes connections and does not finish what it is asked: it is overloaded, or its commits wait for a standby ' +
   'that is not there (synchronous_standby_names)';
 
-/** The words of `postgres-session.ts` for a statement; those for a connection are the driver's. */
+/** The text of `postgres-session.ts` for a statement; the text for a connection is the driver's. */
 function isUnfinished(cause: unknown): boolean {
   return cause instanceof Error && cause.message.includes('did not answer within');
 }
 
-/** The errors that an error stands for, of several hosts perhaps. */
+/** The causes of an error, for example of several hosts. */
 export function causesOf(error: unknown): readonly unknown[] {
   if (sqlStateOf(error) !== undefined || !(error instanceof Error)) return [error];
   return error.cause instanceof AggregateError ? error.cause.errors : [error.cause];

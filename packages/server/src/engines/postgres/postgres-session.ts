@@ -15,19 +15,19 @@ export interface SessionQuery {
   readonly values?: readonly unknown[];
   /** Prepared once under this name in the session. */
   readonly name?: string;
-  /** 0 for a query that may wait for as long as the database wants. */
+  /** 0 for a query without a timeout. */
   readonly timeoutMs?: number;
 }
 
-/** A backend process of the database, told apart from a later one that has its process id. */
+/** A backend process of the database, distinguished from a later one with the same process id. */
 export interface Backend {
   readonly pid: number;
   readonly applicationName: string;
 }
 
 /**
- * One connection to one host. Once it is lost it stays lost: each query on it rejects, and `whenLost` has told. Queries
- * that are asked for at once run one after the other.
+ * One connection to one host. A lost session stays lost: each query on it rejects, and `whenLost` has been called.
+ * Concurrent queries run one after the other.
  */
 export class PostgresSession {
   readonly host: string;
@@ -45,13 +45,13 @@ export class PostgresSession {
     this.#queryTimeoutMs = queryTimeoutMs;
     this.#client = client;
     this.#applicationName = applicationName;
-    // What ends a connection is an event of the client whether a query is out or not.
+    // The client reports the end of a connection as an event, with or without a query in progress.
     client.on('error', (error) => this.#lost(error));
     client.on('end', () => this.#lost(new Error('the connection has ended')));
     client.on('notice', (notice) => (this.#warning = notice.message ?? 'a warning without words'));
   }
 
-  /** Connects, or rejects with the error of the network or of the database, or because the host takes no writes. */
+  /** Connects, or rejects with the error of the network or of the database, or because the host is read-only. */
   static async connectToPrimary(
     host: PostgresHost,
     { connectTimeoutMs, queryTimeoutMs }: PostgresTiming,
@@ -90,20 +90,20 @@ export class PostgresSession {
   }
 
   /**
-   * Whether a pooler stands between: the key by which a query may be cancelled is then the pooler's own, and does not
-   * name the process of the backend.
+   * Whether a pooler is in between: the key for cancelling a query is then the pooler's own, and does not contain the
+   * process id of the backend.
    */
   get isPooled(): boolean {
     const { processID } = this.#client as Client & { readonly processID: number | null };
     return processID !== this.#pid;
   }
 
-  /** Why nothing is answered any more; undefined while the connection stands, as far as this side knows. */
+  /** Why every query is refused; undefined while the connection is open, as far as this side knows. */
   get lostBecause(): Error | undefined {
     return this.#lostBecause;
   }
 
-  /** The rows. Rejects with the database's error, or with that of the connection; then the outcome is not known. */
+  /** The rows. Rejects with the database's error, or with the connection's error; then the outcome is unknown. */
   query(query: SessionQuery): Promise<readonly Row[]> {
     const answer = this.#turn.then(() => this.#query(query));
     this.#turn = answer.catch(() => undefined);
@@ -119,14 +119,14 @@ export class PostgresSession {
       const result = await this.#client.query<Row>({ text, values: [...values], ...prepared });
       return result.rows;
     } catch (error) {
-      // An orderly error leaves the connection as it is; with a lost one, its own reason says more.
+      // A regular error leaves the connection open; for a lost one, its own reason says more.
       throw this.#lostBecause ?? error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** What was asked and has not left this process. */
+  /** Queries that have not left this process. */
   get unsentBytes(): number {
     return this.#client.connection.stream.writableLength;
   }
@@ -141,20 +141,20 @@ export class PostgresSession {
     this.#client.on('notification', ({ payload = '' }) => told(payload));
   }
 
-  /** What the database has warned of since this was last asked, such as a commit that did not wait for its standby. */
+  /** The warnings of the database since the last call, such as a commit that did not wait for its standby. */
   takeWarning(): string | undefined {
     const warning = this.#warning;
     this.#warning = undefined;
     return warning;
   }
 
-  /** Breaks the connection off: what is out on it is not waited for. */
+  /** Breaks the connection off: queries in progress are not awaited. */
   destroy(reason: Error): void {
     this.#lost(reason);
     this.#client.connection.stream.destroy();
   }
 
-  /** Takes leave once what was asked before has been answered. */
+  /** Closes the connection after the pending queries. */
   async end(): Promise<void> {
     await this.#turn;
     if (this.#lostBecause !== undefined) return;

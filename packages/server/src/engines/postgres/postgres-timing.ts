@@ -1,19 +1,19 @@
-/** How long the engine waits for a database, and how often it looks. */
+/** Timeouts and intervals of the engine. */
 export interface PostgresTiming {
-  /** A host that does not answer is given up after this, and the next one is tried. */
+  /** The engine gives up on a host without an answer after this time, and tries the next one. */
   readonly connectTimeoutMs: number;
-  /** What is not an append is small; a connection on which it takes longer is held for dead. */
+  /** Every query except an append is small; a connection on which it takes longer counts as dead. */
   readonly queryTimeoutMs: number;
-  /** An append that has no answer after this is looked after, and again each time this has passed. */
+  /** An append without a response is checked after this time, and again at this interval. */
   readonly watchIntervalMs: number;
-  /** A follower looks for entries this often, in case a notification was lost. */
+  /** A follower polls for entries at this interval, in case a notification was lost. */
   readonly pollIntervalMs: number;
   /**
-   * How long an end of the log that nobody has vouched for is left alone before it is proved to be durable. Whoever
-   * appended it tells of it within some milliseconds.
+   * How long to wait for a report that the end of the log is durable before making a proof. The appending server
+   * reports it within some milliseconds.
    */
   readonly proofGraceMs: number;
-  /** How long a server may go on after a newer one has changed the schema under it, if its connections stand. */
+  /** How long a server may continue after a newer one has changed the schema, if its connections stay open. */
   readonly schemaCheckIntervalMs: number;
 }
 

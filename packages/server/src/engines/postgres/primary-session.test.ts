@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePostgresAddress } from './postgres-address.ts';
 import { openPrimarySession } from './primary-session.ts';
 
@@ -11,7 +10,7 @@ describe.runIf(hasPostgres())('a session with the primary', () => {
   });
   afterAll(() => database?.dispose());
 
-  test('compiles no statement, however much the planner thinks that it costs', async () => {
+  test('compiles no statement, for any estimated cost', async () => {
     await database.query('CREATE TABLE without_index AS SELECT 1 AS version');
     const session = await openPrimarySession(
       parsePostgresAddress(database.url()),
@@ -22,8 +21,8 @@ describe.runIf(hasPostgres())('a session with the primary', () => {
       const text = 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT FROM without_index WHERE version = 1';
       const [row] = await session.query({ text });
       const [explained] = (row?.['QUERY PLAN'] ?? []) as Record<string, unknown>[];
-      assert.ok(explained !== undefined && 'Plan' in explained);
-      assert.equal(explained['JIT'], undefined);
+      expect(explained).toHaveProperty('Plan');
+      expect(explained).not.toHaveProperty('JIT');
     } finally {
       await session.end();
     }

@@ -5,9 +5,9 @@ import type { PostgresTiming } from './postgres-timing.ts';
 import { refuseSharedBackends } from './shared-backends.ts';
 
 /**
- * What the log needs of its sessions, whatever the role, the database or the server has as its default. Nothing may end
- * a statement but its end: a commit that is cancelled while it waits for its standby stands on the primary alone, and
- * is seen by all. The database drops a client that is silent, so that nothing stays locked by a machine that is gone.
+ * The settings that the log needs in its sessions, regardless of the defaults of the role, database or server. No
+ * timeout may end a statement: a commit that is cancelled while it waits for its standby exists on the primary alone,
+ * and is visible to all. The database closes a silent client, so that no lock is kept by a machine that is gone.
  */
 const settings = {
   statement_timeout: '0',
@@ -20,10 +20,10 @@ const settings = {
   client_min_messages: 'warning',
   bytea_output: 'hex',
   standard_conforming_strings: 'on',
-  // The one row that moves leaves dead versions behind while a backup holds them; its index finds the live one.
+  // The updated row leaves dead versions behind while a backup holds them; its index finds the current one.
   enable_seqscan: 'off',
-  // A table without an index has to be scanned all the same, and then counts as so dear that compiling the statement
-  // would seem to pay: half a second of work in each session that asks for a version.
+  // A table without an index is scanned all the same, but then its estimated cost is so high that JIT compilation would
+  // start: half a second of work in each session that reads the version.
   jit: 'off',
   tcp_keepalives_idle: '10',
   tcp_keepalives_interval: '5',
@@ -32,20 +32,20 @@ const settings = {
 };
 
 /**
- * Settings that this version of the database does not know are left out. A commit may wait for as little as the
- * operator wants, but not for nothing at all.
+ * Settings that this version of the database does not know are skipped. A commit may wait for as little as the operator
+ * wants, but must wait for something.
  */
 const applySettings = `SELECT set_config(wanted.name, wanted.value, false)
   FROM unnest($1::text[], $2::text[]) AS wanted(name, value) JOIN pg_settings USING (name)
   UNION ALL
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
-/** A host that has not answered for this long is still waited for, but the next one is tried beside it. */
+/** A host without an answer for this long is still awaited, but the next one is tried in parallel. */
 const hostStaggerMs = 250;
 
 /**
- * A session on a host that takes writes, tried in the order of the URL; a host that is silent does not hold up the
- * others. Rejects, when there is none, with an error that says of each host what is wrong with it, and with the causes.
+ * A session on a writable host, tried in the order of the URL; a silent host does not delay the others. When there is
+ * none, rejects with an error that names the fault of each host, and with the causes.
  */
 export async function openPrimarySession(
   address: PostgresAddress,
@@ -80,7 +80,7 @@ export async function openPrimarySession(
 
 const notNeeded = new Error('another host is the primary');
 
-/** Whether one of the tries has come to a session; waits while the last one may still do so soon. */
+/** Whether one of the attempts has opened a session; waits while the last one may still do so soon. */
 async function isOpenSoon(tries: readonly Promise<PostgresSession>[]): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, hostStaggerMs, false)));

@@ -3,7 +3,7 @@ import type { Position } from '../log-engine.ts';
 import type { LogSchema } from './log-schema.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
-/** A position as the database has it: the hash as 16 bytes, the index as text. */
+/** A position as stored in the database: the hash as 16 bytes, the index as text. */
 export function positionOf(index: unknown, hash: unknown): Position {
   if (!Buffer.isBuffer(hash)) throw new Error(`the database gave ${typeof hash} where a hash should be`);
   return { index: Number(index), hash: hash.toString('hex') };
@@ -13,7 +13,7 @@ export function hashBytes(position: Position): Buffer {
   return Buffer.from(position.hash, 'hex');
 }
 
-/** Where the log ends, as this session sees it. */
+/** The end of the log, as visible to this session. */
 export async function readTail(session: PostgresSession, schema: LogSchema): Promise<Position> {
   const text = `SELECT index, hash FROM ${schema.head} ORDER BY index DESC LIMIT 1`;
   const [row] = await session.query({ text, name: 'tenure_tail' });
@@ -22,8 +22,8 @@ export async function readTail(session: PostgresSession, schema: LogSchema): Pro
 }
 
 /**
- * Sees whether the log holds `position`. Throws EngineError `trimmed` when it lies below the trim, `diverged` when the
- * log is shorter or other there, `damaged` when an entry is missing in the midst of it.
+ * Checks that the log holds `position`. Throws EngineError `trimmed` when it is below the trim, `diverged` when the log
+ * is shorter or different there, `damaged` when an entry is missing in the middle.
  */
 export async function checkHolds(session: PostgresSession, schema: LogSchema, position: Position): Promise<void> {
   const text = `SELECT head.*, (SELECT hash FROM ${schema.entries} WHERE index = $1) AS held
@@ -54,7 +54,7 @@ const divergedHelp =
 function missing(schema: LogSchema, index: number, begin: Position, tail: Position): EngineError {
   const range = `the log goes from ${begin.index + 1} to ${tail.index}`;
   const what = `entry ${index} is missing in ${schema.entries}, and ${range}`;
-  return new EngineError('damaged', `${what}; somebody deleted it: restore the schema from a backup`);
+  return new EngineError('damaged', `${what}; it was deleted: restore the schema from a backup`);
 }
 
 function headMissing(schema: LogSchema): EngineError {

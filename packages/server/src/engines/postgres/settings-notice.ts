@@ -1,6 +1,6 @@
 import type { PostgresSession } from './postgres-session.ts';
 
-/** What an operator should know of the database's settings before he trusts it with a log; one sentence each. */
+/** Settings of the database that endanger the log; one sentence each for the operator. */
 export async function noticeSettings(session: PostgresSession, onNotice: (notice: string) => void): Promise<void> {
   const text = `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
     current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS commit,

@@ -1,25 +1,25 @@
 import { EngineError } from '../engine-error.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
-/** Sessions opened beside the first, each in a transaction, so that every idle connection of a pool is seen. */
+/** Sessions opened in addition to the first, each in a transaction, so that every idle connection of a pool is seen. */
 const maxOthers = 4;
 
-/** How long another session may wait for a connection until the pool counts as used up. */
+/** How long another session may wait for a connection until the pool counts as exhausted. */
 const poolWaitMs = 2_000;
 
 const askBackend = `SELECT pid, backend_start::text AS begun FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
 
 /**
- * Refuses a pooler that gives a connection of the database away between two transactions of a session. The log rests on
- * sessions: prepared statements, settings, advisory locks, notifications, and the end of a backend as the end of what
- * it appended. Nothing of the database says that there is such a pooler, so it is shown at work: another session in a
- * transaction has the backend that this one had, or this one has another backend than before. Whichever connection a
- * pooler takes next, the one that came back last or the one that has waited longest, one of the two happens.
+ * Refuses a pooler that assigns a database connection per transaction. The log relies on sessions: prepared statements,
+ * settings, advisory locks, notifications, and the end of a backend as the end of its appends. The database does not
+ * report such a pooler, so it is detected by its effect: another session in a transaction has this session's backend,
+ * or this session has another backend than before. Whether a pooler reuses its most or its least recently used
+ * connection, one of the two happens.
  *
- * A pool by session may be smaller than that. Then another session waits while this one, idle, keeps its backend: such
- * a pooler would have given it to the one that waits.
+ * A pool in session mode may have fewer connections. Then another session waits while this one, idle, keeps its
+ * backend: a transaction pooler would have given the backend to the waiting session.
  *
- * `session` must not have changed any setting yet: it would reach the next user of its connection.
+ * `session` must not have changed any setting yet: the next user of its connection would inherit it.
  */
 export async function refuseSharedBackends(
   session: PostgresSession,
@@ -37,7 +37,7 @@ export async function refuseSharedBackends(
       }
       const other = await opening.catch(() => undefined);
       if (other === undefined) {
-        // What lets in no more sessions may still show that it gave this one's connection away.
+        // A pooler that accepts no more sessions may still show that it reassigned this session's connection.
         if ((await backendOf(session)) !== mine) throw sharedBackends();
         return;
       }
@@ -48,12 +48,12 @@ export async function refuseSharedBackends(
   } finally {
     const seen = new Error('the pooler has been seen at work');
     probing.abort(seen);
-    // A connection that is closed in a transaction is not given to anybody else.
+    // A connection that is closed in a transaction is not reassigned.
     for (const other of others) other.destroy(seen);
   }
 }
 
-/** Whether it is still being opened after a while. Later failures of it are of no interest. */
+/** Whether it is still being opened after a while. Its later failures do not matter. */
 async function waits(opening: Promise<PostgresSession>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, poolWaitMs, true)));
@@ -72,7 +72,7 @@ async function begin(session: PostgresSession): Promise<void> {
   try {
     await session.query({ text: 'BEGIN' });
   } catch (error) {
-    // PgBouncer's answer where it pools by statement.
+    // PgBouncer's answer when it pools by statement.
     if (error instanceof Error && /pooling mode/.test(error.message)) throw sharedBackends();
     throw error;
   }

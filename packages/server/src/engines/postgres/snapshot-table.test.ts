@@ -1,12 +1,11 @@
-import assert from 'node:assert/strict';
 import { hasPostgres, PostgresDatabase } from '@tenure/test-support';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { logStart } from '../chain-hash.ts';
 import type { LogEngine, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, readChunks, readSnapshot } from '../testing/engine-case.ts';
 import { OpenedEngines } from './testing/opened-engines.ts';
 
-/** Ends the sessions of that purpose on this database. Other test files use others on the same server. */
+/** Ends this database's sessions with that purpose. Other test files use other databases on the same server. */
 const terminate = (purpose: string): string => `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name ~ '^tenure ${purpose}' AND datname = current_database()`;
 
@@ -32,32 +31,35 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
       (SELECT count(*)::int FROM ${schema}.snapshot_chunks) AS chunks`)
     )[0];
 
-  test('rows hold a MiB at most, and a chunk comes back as it was saved', async () => {
+  test('rows hold at most a MiB, and a chunk is read as it was saved', async () => {
     const { engine, schema, tail } = await newLog();
     const sizes = [0, 1, 1024 * 1024, 1024 * 1024 + 1, 5_000_000];
     await engine.saveSnapshot(tail, chunksOf(...sizes.map((size) => Buffer.alloc(size, `chunk ${size}`))));
     const loaded = await engine.loadSnapshot();
     const read: number[] = [];
     for await (const chunk of loaded!.chunks) read.push(chunk.length);
-    assert.deepEqual(read, sizes);
+    expect(read).toEqual(sizes);
     const largest = `SELECT max(octet_length(bytes))::int AS bytes FROM ${schema}.snapshot_chunks`;
-    assert.deepEqual(await database.query(largest), [{ bytes: 1024 * 1024 }]);
+    expect(await database.query(largest)).toEqual([{ bytes: 1024 * 1024 }]);
   });
 
-  test('the newest and the one before it are kept, so that who reads the old one comes to its end', async () => {
+  test('the newest and the one before it are kept, so that a reader of the old one can finish', async () => {
     const { engine, schema, tail } = await newLog();
     await engine.saveSnapshot(logStart, chunksOf('first', 'of two'));
     const first = await engine.loadSnapshot();
     await engine.saveSnapshot(tail, chunksOf('second'));
-    assert.deepEqual(await readChunks(first!.chunks), ['first', 'of two']);
+    expect(await readChunks(first!.chunks)).toEqual(['first', 'of two']);
     const second = await engine.loadSnapshot();
     for (const text of ['third', 'fourth']) await engine.saveSnapshot(tail, chunksOf(text));
-    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 2 });
-    await assert.rejects(readChunks(second!.chunks), { code: 'unavailable', message: /replaced.*load the newest/ });
-    assert.deepEqual(await readSnapshot(engine), { index: 10, chunks: ['fourth'] });
+    expect(await rowsOf(schema)).toEqual({ snapshots: 2, chunks: 2 });
+    await expect(readChunks(second!.chunks)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/replaced.*load the newest/),
+    });
+    expect(await readSnapshot(engine)).toEqual({ index: 10, chunks: ['fourth'] });
   });
 
-  test('a snapshot whose writer was lost is never seen, and goes with the next', async () => {
+  test('a snapshot whose writer was lost is never visible, and is removed with the next', async () => {
     const { engine, schema, tail } = await newLog();
     const { engine: other } = await opened.open({ url: database.url(), schema });
     let enterSecond = (): void => undefined;
@@ -73,21 +75,21 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     const saving = engine.saveSnapshot(tail, slow());
     await secondBegan;
     await other.saveSnapshot(logStart, chunksOf('quick'));
-    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 2 });
+    expect(await rowsOf(schema)).toEqual({ snapshots: 2, chunks: 2 });
     letGo();
     await saving;
-    assert.deepEqual(await readSnapshot(other), { index: 10, chunks: ['slow', 'and whole'] });
+    expect(await readSnapshot(other)).toEqual({ index: 10, chunks: ['slow', 'and whole'] });
 
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield entry('lost');
       await database.query(terminate('store'));
       yield entry('never written');
     }
-    await assert.rejects(engine.saveSnapshot(tail, broken()), { code: 'unavailable' });
-    assert.deepEqual(await readSnapshot(other), { index: 10, chunks: ['slow', 'and whole'] });
-    assert.deepEqual(await rowsOf(schema), { snapshots: 3, chunks: 4 });
+    await expect(engine.saveSnapshot(tail, broken())).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await readSnapshot(other)).toEqual({ index: 10, chunks: ['slow', 'and whole'] });
+    expect(await rowsOf(schema)).toEqual({ snapshots: 3, chunks: 4 });
     await other.saveSnapshot(tail, chunksOf('next'));
-    assert.deepEqual(await rowsOf(schema), { snapshots: 2, chunks: 3 });
+    expect(await rowsOf(schema)).toEqual({ snapshots: 2, chunks: 3 });
   });
 
   test('a snapshot that was changed by hand is refused as damaged', async () => {
@@ -101,12 +103,15 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
       await engine.saveSnapshot(tail, chunksOf('one', 'two', 'three'));
       await database.query(statement);
       const loaded = await engine.loadSnapshot();
-      await assert.rejects(readChunks(loaded!.chunks), { code: 'damaged', message: /entry 10 .*backup/ }, statement);
+      await expect(readChunks(loaded!.chunks), statement).rejects.toMatchObject({
+        code: 'damaged',
+        message: expect.stringMatching(/entry 10 .*backup/),
+      });
       await database.query(`DELETE FROM ${schema}.snapshot_chunks; DELETE FROM ${schema}.snapshots`);
     }
   });
 
-  test('a load goes on where it was when the connection is lost under it', async () => {
+  test('a load resumes after a lost connection', async () => {
     const { engine, tail } = await newLog();
     await engine.saveSnapshot(tail, chunksOf('one', 'two', 'three'));
     const loaded = await engine.loadSnapshot();
@@ -115,10 +120,10 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
       read.push(Buffer.from(chunk).toString());
       await database.query(terminate('read'));
     }
-    assert.deepEqual(read, ['one', 'two', 'three']);
+    expect(read).toEqual(['one', 'two', 'three']);
   });
 
-  test('trimming removes many entries in slices, and what an interrupted trim left over', async () => {
+  test('trimming removes many entries in slices, and the rest of an interrupted trim', async () => {
     const { engine, schema, tail } = await newLog();
     const end = await engine.append(entries(5_000, 10), tail);
     await engine.saveSnapshot(end, chunksOf('state'));
@@ -127,17 +132,17 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
       BEGIN INSERT INTO ${schema}_slices SELECT count(*) FROM removed; RETURN NULL; END $$`);
     await database.query(`CREATE TRIGGER slice AFTER DELETE ON ${schema}.entries REFERENCING OLD TABLE AS removed
       FOR EACH STATEMENT EXECUTE FUNCTION ${schema}_slice()`);
-    // As if a server had moved the beginning of the log and died then.
+    // As if a server had moved the beginning of the log and then died.
     await database.query(`UPDATE ${schema}.head SET trimmed_index = 2000,
       trimmed_hash = (SELECT hash FROM ${schema}.entries WHERE index = 2000)`);
     await engine.trim(1_000);
-    assert.deepEqual(await database.query(`SELECT min(index)::int AS first FROM ${schema}.entries`), [{ first: 2001 }]);
+    expect(await database.query(`SELECT min(index)::int AS first FROM ${schema}.entries`)).toEqual([{ first: 2001 }]);
     await engine.trim(end.index);
-    assert.deepEqual(await database.query(`SELECT count(*)::int AS left FROM ${schema}.entries`), [{ left: 0 }]);
+    expect(await database.query(`SELECT count(*)::int AS left FROM ${schema}.entries`)).toEqual([{ left: 0 }]);
     const [slices] = await database.query(
       `SELECT max(removed)::int AS most, sum(removed)::int AS all FROM ${schema}_slices`,
     );
-    assert.deepEqual(slices, { most: 1024, all: 5010 });
+    expect(slices).toEqual({ most: 1024, all: 5010 });
   });
 
   test('the log is measured in the database when the engine is opened', async () => {
@@ -145,6 +150,7 @@ describe.runIf(hasPostgres())('snapshots in PostgreSQL', () => {
     await engine.append(entries(4, 500_000), tail);
     await engine.close();
     const { engine: again } = await opened.open({ url: database.url(), schema });
-    assert.ok(again.sizeBytes() > 2_000_000 && again.sizeBytes() < 4_000_000, `${again.sizeBytes()} bytes`);
+    expect(again.sizeBytes(), `${again.sizeBytes()} bytes`).toBeGreaterThan(2_000_000);
+    expect(again.sizeBytes(), `${again.sizeBytes()} bytes`).toBeLessThan(4_000_000);
   });
 });

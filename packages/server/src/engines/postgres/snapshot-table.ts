@@ -7,13 +7,13 @@ import { checkHolds, hashBytes, positionOf, readTail } from './read-tail.ts';
 import type { PostgresSession, SessionQuery } from './postgres-session.ts';
 
 const maxRowBytes = 1024 * 1024;
-/** A chunk is held in memory as a whole by whoever reads it. */
+/** A reader holds each chunk in memory as a whole. */
 const maxChunkBytes = 256 * 1024 * 1024;
 /** One statement deletes at most this many rows of chunks. */
 const deletedRows = 64;
-/** One statement forgets at most this many entries. */
+/** One statement deletes at most this many entries. */
 const trimmedEntries = 1_024;
-/** The newest snapshot and the one before it, which somebody may still be reading. */
+/** The newest snapshot and the one before it, which may still be in use by a reader. */
 const keptSnapshots = 2;
 /** For the statements that move or delete many bytes. */
 const bulkTimeoutMs = 60_000;
@@ -25,10 +25,10 @@ interface SnapshotRow {
   readonly digest: string;
 }
 
-/** How a loader asks: on a session of now, again on the next one if that is lost. */
+/** Runs a loader's query on the current session, and again on the next one if that is lost. */
 type Ask = (query: SessionQuery) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** The snapshots of a log, and the trim that they allow. */
+/** The snapshots of a log, and trimming. */
 export class SnapshotTable {
   readonly #schema: LogSchema;
 
@@ -37,9 +37,9 @@ export class SnapshotTable {
   }
 
   /**
-   * Writes a snapshot on a session of its own, which ends with it: while that stands, its lock tells others that the
-   * rows are not waste. Nothing is seen of it until the last statement, which also makes the rows before it durable.
-   * Gives the bytes that it took; 0 when a newer one is there. `check` throws once the engine has ended.
+   * Writes a snapshot on a session of its own, which ends with it: while the session lasts, its lock marks the rows as
+   * in use. The snapshot is invisible until the last statement, which also makes the earlier rows durable. Returns its
+   * size; 0 when a newer one exists. `check` throws once the engine has ended.
    */
   async save(session: PostgresSession, position: Position, chunks: AsyncIterable<Uint8Array>, check: () => void) {
     const { snapshots } = this.#schema;
@@ -54,7 +54,7 @@ export class SnapshotTable {
     return bytes;
   }
 
-  /** As `save`, for a log that begins with it. One statement moves the head and shows the snapshot. */
+  /** Like `save`, for a log that begins with it. One statement moves the head and makes the snapshot visible. */
   async seed(session: PostgresSession, position: Position, chunks: AsyncIterable<Uint8Array>, check: () => void) {
     const { head, snapshots } = this.#schema;
     await this.#checkEmpty(session);
@@ -70,7 +70,7 @@ export class SnapshotTable {
     await session.query({ text: 'SELECT pg_advisory_unlock($1)', values: [id] });
     if (done.length > 0) return bytes;
     await this.#checkEmpty(session);
-    throw new EngineError('unavailable', 'somebody removed the snapshot while it was written: try again');
+    throw new EngineError('unavailable', 'the snapshot was removed while it was written: try again');
   }
 
   async #checkEmpty(session: PostgresSession): Promise<void> {
@@ -80,10 +80,10 @@ export class SnapshotTable {
     throw new EngineError('conflict', `the log is not empty: it ends at entry ${tail.index}`, { tail });
   }
 
-  /** Writes all of a snapshot but what shows it. */
+  /** Writes a snapshot except for the statement that makes it visible. */
   async #write(session: PostgresSession, position: Position, chunks: AsyncIterable<Uint8Array>, check: () => void) {
     const { snapshots } = this.#schema;
-    // Rows that a crash loses are rows of a snapshot that nobody saw.
+    // Rows lost in a crash are rows of an invisible snapshot.
     await session.query({ text: `SELECT set_config('synchronous_commit', 'off', false)` });
     const id = (randomBytes(8).readBigInt64BE() & 0x7fff_ffff_ffff_ffffn).toString();
     await session.query({ text: 'SELECT pg_advisory_lock($1)', values: [id] });
@@ -116,7 +116,7 @@ export class SnapshotTable {
     return { rows, bytes, digest: digest.digest() };
   }
 
-  /** Removes what nobody needs: snapshots that were given up while they were written, and those that are too old. */
+  /** Removes unneeded snapshots: those abandoned while they were written, and those that are too old. */
   async sweep(session: PostgresSession): Promise<void> {
     const { snapshots } = this.#schema;
     const retire = `UPDATE ${snapshots} SET complete = false WHERE complete AND id NOT IN (
@@ -125,7 +125,7 @@ export class SnapshotTable {
     for (const { id } of await session.query({ text: `SELECT id FROM ${snapshots} WHERE NOT complete` })) {
       const [lock] = await session.query({ text: 'SELECT pg_try_advisory_lock($1) AS free', values: [id] });
       if (lock?.['free'] !== true) continue;
-      // Its writer held the lock until it was complete or given up: now it can be seen which.
+      // Its writer held the lock until it was complete or abandoned: now the two can be distinguished.
       const waste = `SELECT FROM ${snapshots} WHERE id = $1 AND NOT complete`;
       if ((await session.query({ text: waste, values: [id] })).length > 0) await this.#remove(session, String(id));
       await session.query({ text: 'SELECT pg_advisory_unlock($1)', values: [id] });
@@ -181,8 +181,8 @@ export class SnapshotTable {
   }
 
   /**
-   * Moves the beginning of the log behind `index`, or behind the newest snapshot if that is lower, in one statement.
-   * Then it removes the entries before it, oldest first, in slices; a trim that was cut short is made up for.
+   * Moves the beginning of the log after `index`, or after the newest snapshot if that is lower, in one statement. Then
+   * it deletes the entries before it, oldest first, in slices, including those left by an interrupted trim.
    */
   async trim(session: PostgresSession, index: number, check: () => void): Promise<void> {
     const { head, entries, snapshots } = this.#schema;
@@ -192,7 +192,7 @@ export class SnapshotTable {
       FROM clamped JOIN ${entries} AS entries ON entries.index = clamped.upto
       WHERE ${head}.trimmed_index < clamped.upto AND clamped.upto <= ${head}.index`;
     await session.query({ text: move, values: [index], timeoutMs: bulkTimeoutMs });
-    // The rows that a crash brings back are below the beginning of the log, and go with the next trim.
+    // Rows that a crash restores are below the beginning of the log, and are deleted by the next trim.
     await session.query({ text: `SELECT set_config('synchronous_commit', 'off', false)` });
     const slice = `DELETE FROM ${entries} WHERE index IN (
         SELECT index FROM ${entries} WHERE index >= $1 AND
@@ -203,7 +203,7 @@ export class SnapshotTable {
       check();
       const gone = await session.query({ text: slice, values: [from], timeoutMs: bulkTimeoutMs });
       if (gone.length === 0) return;
-      // Beginning where the last slice ended, a statement does not walk over what is already dead.
+      // By beginning where the last slice ended, a statement does not scan dead rows.
       from = gone.reduce((last, row) => Math.max(last, Number(row['index'])), from) + 1;
     }
   }
@@ -214,7 +214,7 @@ export class SnapshotTable {
   }
 }
 
-/** The length before the bytes, so that the same bytes cut elsewhere have another digest. */
+/** The length precedes the bytes, so that the same bytes split differently have another digest. */
 function digestChunk(digest: Hash, chunk: Uint8Array): void {
   const length = Buffer.alloc(8);
   length.writeBigUInt64BE(BigInt(chunk.length));

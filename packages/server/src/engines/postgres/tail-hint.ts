@@ -1,25 +1,25 @@
-import { TailBell } from '../tail-bell.ts';
+import { AppendNotifier } from '../append-notifier.ts';
 
 /**
- * Tells followers that the log may have grown. Looking at the log takes time here, so a hint that comes meanwhile is
- * counted: whoever looked before it looks again.
+ * Notifies followers that the log may have grown. Reading the log takes time here, so a hint that arrives meanwhile is
+ * counted: a follower that read before it reads again.
  */
 export class TailHint {
-  readonly #bell = new TailBell();
+  readonly #notifier = new AppendNotifier();
   #count = 0;
 
-  /** How many hints there were: read it before the log is read. */
+  /** The number of hints so far: read it before the log is read. */
   get count(): number {
     return this.#count;
   }
 
   give(): void {
     this.#count += 1;
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
-  /** Resolves once there is a hint that `seen` does not count, or when `signal` aborts. */
+  /** Resolves once there is a hint that is not counted in `seen`, or when `signal` aborts. */
   async past(seen: number, signal: AbortSignal): Promise<void> {
-    if (this.#count === seen) await this.#bell.wait(signal);
+    if (this.#count === seen) await this.#notifier.wait(signal);
   }
 }

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../log-engine.ts';
 import type { LogSchema } from './log-schema.ts';
-import type { SessionKeeper } from './session-keeper.ts';
+import type { PersistentSession } from './persistent-session.ts';
 
 /**
- * Others are told of an entry so much later, and of those that follow it meanwhile. Whoever waits for one of them is
- * told by the leader (`LogEngine.lookNow`), and comes first.
+ * The delay before other servers are notified of an entry, together with the entries after it. A server whose client
+ * waits for one of them is notified by the leader (`LogEngine.lookNow`), which is faster.
  */
 const delayMs = 2;
 
 /**
- * Where an append ended that was acknowledged, as a notification tells it; undefined for one of an older version, or of
- * somebody else. That it is of this log is seen by its hash.
+ * The end of an acknowledged append, from a notification; undefined for a notification of an older version, or of
+ * another program. Its hash proves that it belongs to this log.
  */
 export function acknowledgedIn(payload: string): Position | undefined {
   const [, index, hash] = /^(\d{1,15}) ([0-9a-f]{32})$/.exec(payload) ?? [];
@@ -19,25 +19,24 @@ export function acknowledgedIn(payload: string): Position | undefined {
 }
 
 /**
- * Tells other servers, through the database, that the log has grown: a hint, which may be lost, and that
- * the append was acknowledged. It is not part of the
- * append: a commit with a notification wakes all who listen before its own answer leaves, and holds up every other
- * notification of the database until it is on disk. So it follows the append on the connection for reading, one
- * notification at a time, and those that become due meanwhile are one.
+ * Notifies other servers, through the database, that the log has grown: a hint, which may be lost, and that the append
+ * was acknowledged. It is not part of the append: a commit with a notification wakes all listeners before its own
+ * answer leaves, and holds up every other notification of the database until it is on disk. So it follows the append on
+ * the connection for reading, one notification at a time, and notifications that become due meanwhile are merged.
  */
 export class TailNotifier {
   readonly #channel: string;
-  readonly #keeper: SessionKeeper;
-  /** Where the last append ended that others have not been told of. */
+  readonly #persistentSession: PersistentSession;
+  /** The end of the last append of which the others have not been notified. */
   #due: Position | undefined;
   #isRunning = false;
 
-  constructor(schema: LogSchema, keeper: SessionKeeper) {
+  constructor(schema: LogSchema, persistentSession: PersistentSession) {
     this.#channel = schema.channel;
-    this.#keeper = keeper;
+    this.#persistentSession = persistentSession;
   }
 
-  /** An append was acknowledged. Returns at once; whoever waits for it is answered first. */
+  /** An append was acknowledged. Returns at once, so that the waiting client is answered first. */
   tell(end: Position): void {
     this.#due = end;
     if (this.#isRunning) return;
@@ -46,18 +45,18 @@ export class TailNotifier {
   }
 
   async #run(): Promise<void> {
-    // The hint is worth no wait for the disk: what it points to is durable already.
+    // The hint need not wait for the disk: the entry it points to is already durable.
     const text = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`;
     try {
       while (this.#due !== undefined) {
         await delay(delayMs, undefined, { ref: false });
         const { index, hash } = this.#due;
         this.#due = undefined;
-        const session = await this.#keeper.nowOrNextTry();
+        const session = await this.#persistentSession.nowOrNextTry();
         await session.query({ name: 'tenure_notify', text, values: [this.#channel, `${index} ${hash}`] });
       }
     } catch {
-      // Others look for themselves before long.
+      // The other servers poll soon in any case.
       this.#due = undefined;
     } finally {
       this.#isRunning = false;

@@ -4,8 +4,8 @@ import { followCases } from './follow-cases.ts';
 import { snapshotCases } from './snapshot-cases.ts';
 
 /**
- * Every sentence of the contract in log-engine.ts as a case that any engine must pass. The cases know no test runner:
- * whoever writes an engine loops over them with his own, a fresh log for each.
+ * Every rule of the contract in log-engine.ts as a case that any engine must pass. The cases do not depend on a test
+ * runner: the tests of an engine loop over them, with a new log for each.
  */
 export function engineConformance(engine: { readonly isDurable: boolean }): readonly EngineCase[] {
   const cases = [...appendCases, ...followCases, ...snapshotCases];

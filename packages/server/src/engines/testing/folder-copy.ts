@@ -6,8 +6,7 @@ import type { FileEngineOptions } from '../file/file-engine.ts';
 import { readBehind, readSnapshot, texts } from './engine-case.ts';
 
 /**
- * The files of a data folder by name, without the lock. A copy that is taken while the log is open is what a crash
- * leaves.
+ * The files of a data folder by name, without the lock. A copy taken while the log is open has the state after a crash.
  */
 export type FolderCopy = ReadonlyMap<string, Buffer>;
 
@@ -22,7 +21,7 @@ export function writeFolder(folder: string, copy: FolderCopy): void {
   for (const [name, bytes] of copy) fs.writeFileSync(join(folder, name), bytes);
 }
 
-/** A copy in which `change` has had its way with one file; `undefined` removes it. */
+/** A copy with one file replaced by `change`; `undefined` removes it. */
 export function changeFile(copy: FolderCopy, name: string, change: (bytes: Buffer) => Buffer | undefined): FolderCopy {
   const changed = new Map(copy);
   const bytes = change(Buffer.from(copy.get(name) ?? Buffer.alloc(0)));
@@ -31,7 +30,7 @@ export function changeFile(copy: FolderCopy, name: string, change: (bytes: Buffe
   return changed;
 }
 
-/** A copy in which bit number `bit` of `name` is the other one. */
+/** A copy in which bit number `bit` of `name` is flipped. */
 export function flipBit(copy: FolderCopy, name: string, bit: number): FolderCopy {
   return changeFile(copy, name, (bytes) => {
     bytes[bit >>> 3] = bytes[bit >>> 3]! ^ (1 << (bit & 7));
@@ -39,7 +38,7 @@ export function flipBit(copy: FolderCopy, name: string, bit: number): FolderCopy
   });
 }
 
-/** What opening a copy comes to. */
+/** The outcome of opening a copy. */
 export type Opened =
   | { readonly refused: string; readonly message: string }
   | { readonly refused: undefined; readonly entries: readonly string[]; readonly after: FolderCopy };

@@ -1,13 +1,13 @@
-import assert from 'node:assert/strict';
+import { expect } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import type { LoggedEntry, Position } from '../log-engine.ts';
 import { chunksOf, entries, entry, firstChunk, readBehind, texts } from './engine-case.ts';
 import type { EngineCase } from './engine-case.ts';
 
-/** What the contract says about `follow`. */
+/** The contract of `follow`. */
 export const followCases: readonly EngineCase[] = [
   {
-    name: 'following from each position gives every entry behind it, once, in order, with its position',
+    name: 'following from each position returns every entry after it, once, in order, with its position',
     async run(log) {
       const engine = await log.open();
       const words = Array.from({ length: 30 }, (_, at) => `word ${at}`);
@@ -19,16 +19,13 @@ export const followCases: readonly EngineCase[] = [
       for (const word of words) positions.push(nextPosition(positions.at(-1)!, entry(word)));
       for (const [at, from] of positions.slice(0, -1).entries()) {
         const read = await readBehind(engine, from, words.length - at);
-        assert.deepEqual(texts(read), words.slice(at));
-        assert.deepEqual(
-          read.map(({ position }) => position),
-          positions.slice(at + 1),
-        );
+        expect(texts(read)).toEqual(words.slice(at));
+        expect(read.map(({ position }) => position)).toEqual(positions.slice(at + 1));
       }
     },
   },
   {
-    name: 'following waits at the end of the log and goes on when it grows',
+    name: 'following waits at the end of the log and continues when it grows',
     async run(log) {
       const engine = await log.open();
       const follower = engine.follow(logStart, new AbortController().signal)[Symbol.asyncIterator]();
@@ -40,12 +37,12 @@ export const followCases: readonly EngineCase[] = [
         const { value } = (await waiting) as { value: readonly LoggedEntry[] };
         seen.push(...texts(value));
       }
-      assert.deepEqual(seen, ['one', 'two', 'three']);
+      expect(seen).toEqual(['one', 'two', 'three']);
       await follower.return?.();
     },
   },
   {
-    name: 'followers beside a writer each see everything, once and in order',
+    name: 'concurrent followers each get every entry, once and in order',
     async run(log) {
       const engine = await log.open();
       const count = 300;
@@ -53,7 +50,7 @@ export const followCases: readonly EngineCase[] = [
       let tail = logStart;
       for (let at = 0; at < count; at += 2) tail = await engine.append([entry(`${at}`), entry(`${at + 1}`)], tail);
       const expected = Array.from({ length: count }, (_, at) => `${at}`);
-      for (const follower of followers) assert.deepEqual(texts(await follower), expected);
+      for (const follower of followers) expect(texts(await follower)).toEqual(expected);
     },
   },
   {
@@ -62,13 +59,13 @@ export const followCases: readonly EngineCase[] = [
       const engine = await log.open();
       await engine.append(entries(3, 10), logStart);
       const aborted = engine.follow(logStart, AbortSignal.abort())[Symbol.asyncIterator]();
-      assert.equal((await aborted.next()).done, true);
+      expect((await aborted.next()).done).toBe(true);
       const stop = new AbortController();
       const follower = engine.follow(logStart, stop.signal)[Symbol.asyncIterator]();
-      assert.equal((await follower.next()).done, false);
+      expect((await follower.next()).done).toBe(false);
       const waiting = follower.next();
       stop.abort();
-      assert.equal((await waiting).done, true);
+      expect((await waiting).done).toBe(true);
     },
   },
   {
@@ -76,10 +73,10 @@ export const followCases: readonly EngineCase[] = [
     async run(log) {
       const engine = await log.open();
       const waiting = firstChunk(engine, logStart);
-      const outcome = assert.rejects(waiting, { name: 'EngineError', code: 'closed' });
+      const outcome = waiting.catch((error: unknown) => error);
       await engine.tail();
       await engine.close();
-      await outcome;
+      expect(await outcome).toMatchObject({ name: 'EngineError', code: 'closed' });
     },
   },
   {
@@ -97,7 +94,7 @@ export const followCases: readonly EngineCase[] = [
         read += chunk.length;
         if (read === 64) break;
       }
-      assert.ok(largest <= 4 * 1024 * 1024, `a chunk of ${largest} bytes`);
+      expect(largest, `a chunk of ${largest} bytes`).toBeLessThanOrEqual(4 * 1024 * 1024);
     },
   },
   {
@@ -110,12 +107,12 @@ export const followCases: readonly EngineCase[] = [
       const beyond = nextPosition(one, entry('three'));
       const otherEnd = { index: 2, hash: nextPosition(logStart, entry('one')).hash };
       for (const from of [otherHash, otherStart, otherEnd, beyond]) {
-        await assert.rejects(firstChunk(engine, from), { name: 'EngineError', code: 'diverged' });
+        await expect(firstChunk(engine, from)).rejects.toMatchObject({ name: 'EngineError', code: 'diverged' });
       }
     },
   },
   {
-    name: 'what a follower was given stays as it is while the log goes on',
+    name: 'entries returned to a follower do not change while the log grows',
     async run(log) {
       const engine = await log.open();
       let tail = await engine.append([entry('first')], logStart);
@@ -125,11 +122,11 @@ export const followCases: readonly EngineCase[] = [
       tail = await engine.append(entries(100, 5000), tail);
       await waiting;
       await follower.return?.();
-      assert.deepEqual(texts(value), ['first']);
+      expect(texts(value)).toEqual(['first']);
     },
   },
   {
-    name: 'a follower that stands still keeps its place across snapshot and trim, or is told that it was trimmed',
+    name: 'a paused follower keeps its position across snapshot and trim, or is refused as trimmed',
     async run(log) {
       const engine = await log.open();
       let tail = logStart;
@@ -142,11 +139,11 @@ export const followCases: readonly EngineCase[] = [
       try {
         while (next <= tail.index) {
           const { value } = (await follower.next()) as { value: readonly LoggedEntry[] };
-          for (const { position } of value) assert.equal(position.index, next++);
+          for (const { position } of value) expect(position.index).toBe(next++);
         }
         await follower.return?.();
       } catch (error) {
-        assert.equal((error as { code?: string }).code, 'trimmed');
+        expect((error as { code?: string }).code).toBe('trimmed');
       }
     },
   },

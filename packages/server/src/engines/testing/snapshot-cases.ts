@@ -1,24 +1,24 @@
-import assert from 'node:assert/strict';
+import { expect } from 'vitest';
 import { logStart, nextPosition } from '../chain-hash.ts';
 import type { Position } from '../log-engine.ts';
 import { chunkText, chunksOf, entries, entry, readBehind } from './engine-case.ts';
 import { readChunks, readSnapshot, texts } from './engine-case.ts';
 import type { EngineCase } from './engine-case.ts';
 
-/** What the contract says about snapshots and `trim`. */
+/** The contract of snapshots and `trim`. */
 export const snapshotCases: readonly EngineCase[] = [
   {
-    name: 'there is no snapshot at first, and then the one that was saved, cut as it was',
+    name: 'there is no snapshot at first, and then the saved one, in the same chunks',
     async run(log) {
       const engine = await log.open();
-      assert.equal(await engine.loadSnapshot(), undefined);
+      expect(await engine.loadSnapshot()).toBeUndefined();
       const one = await engine.append([entry('one')], logStart);
       const large = Buffer.alloc(3 * 1024 * 1024, 'state');
       await engine.saveSnapshot(one, chunksOf('a', '', large, 'z'));
       const snapshot = await engine.loadSnapshot();
-      assert.deepEqual(snapshot?.position, one);
-      assert.deepEqual(await readChunks(snapshot.chunks), ['a', '', chunkText(large), 'z']);
-      assert.ok(engine.sizeBytes() >= large.length);
+      expect(snapshot?.position).toEqual(one);
+      expect(await readChunks(snapshot!.chunks)).toEqual(['a', '', chunkText(large), 'z']);
+      expect(engine.sizeBytes()).toBeGreaterThanOrEqual(large.length);
     },
   },
   {
@@ -26,9 +26,9 @@ export const snapshotCases: readonly EngineCase[] = [
     async run(log) {
       const engine = await log.open();
       await engine.saveSnapshot(logStart, chunksOf());
-      assert.deepEqual(await readSnapshot(engine), { index: 0, chunks: [] });
+      expect(await readSnapshot(engine)).toEqual({ index: 0, chunks: [] });
       await engine.saveSnapshot(logStart, chunksOf('restored'));
-      assert.deepEqual(await readSnapshot(engine), { index: 0, chunks: ['restored'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 0, chunks: ['restored'] });
     },
   },
   {
@@ -40,9 +40,9 @@ export const snapshotCases: readonly EngineCase[] = [
       await engine.saveSnapshot(one, chunksOf('at one'));
       await engine.saveSnapshot(two, chunksOf('at two'));
       await engine.saveSnapshot(one, chunksOf('late'));
-      assert.deepEqual(await readSnapshot(engine), { index: 2, chunks: ['at two'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 2, chunks: ['at two'] });
       await engine.saveSnapshot(two, chunksOf('at two', 'again'));
-      assert.deepEqual(await readSnapshot(engine), { index: 2, chunks: ['at two', 'again'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 2, chunks: ['at two', 'again'] });
     },
   },
   {
@@ -52,13 +52,16 @@ export const snapshotCases: readonly EngineCase[] = [
       const one = await engine.append([entry('one')], logStart);
       const beyond = nextPosition(one, entry('two'));
       for (const position of [beyond, { index: 1, hash: logStart.hash }]) {
-        await assert.rejects(engine.saveSnapshot(position, chunksOf('x')), { name: 'EngineError', code: 'diverged' });
+        await expect(engine.saveSnapshot(position, chunksOf('x'))).rejects.toMatchObject({
+          name: 'EngineError',
+          code: 'diverged',
+        });
       }
-      assert.equal(await engine.loadSnapshot(), undefined);
+      expect(await engine.loadSnapshot()).toBeUndefined();
     },
   },
   {
-    name: 'until a snapshot is whole the old one is the newest, and appends go on beside it',
+    name: 'until a snapshot is complete the old one is the newest, and appends continue meanwhile',
     async run(log) {
       const engine = await log.open();
       const one = await engine.append([entry('one')], logStart);
@@ -69,19 +72,19 @@ export const snapshotCases: readonly EngineCase[] = [
       async function* slowly(): AsyncGenerator<Uint8Array> {
         for (let step = 0; step < 20; step++) {
           tail = await engine.append([entry(`beside ${step}`)], tail);
-          assert.deepEqual(await readSnapshot(engine), { index: 1, chunks: ['old'] });
+          expect(await readSnapshot(engine)).toEqual({ index: 1, chunks: ['old'] });
           // The bytes of a chunk are the caller's again once the next one is pulled.
           yield buffer.fill(step);
         }
       }
       await engine.saveSnapshot(at, slowly());
       const expected = Array.from({ length: 20 }, (_, step) => chunkText(Buffer.alloc(100_000, step)));
-      assert.deepEqual(await readSnapshot(engine), { index: 2, chunks: expected });
-      assert.equal((await readBehind(engine, at, 20)).length, 20);
+      expect(await readSnapshot(engine)).toEqual({ index: 2, chunks: expected });
+      expect((await readBehind(engine, at, 20)).length).toBe(20);
     },
   },
   {
-    name: 'when the chunks fail, their error comes out, the old snapshot stays, and another can be saved',
+    name: 'when the chunks fail, their error is rethrown, the old snapshot stays, and another can be saved',
     async run(log) {
       const engine = await log.open();
       const one = await engine.append([entry('one')], logStart);
@@ -91,10 +94,10 @@ export const snapshotCases: readonly EngineCase[] = [
         yield Buffer.alloc(2_000_000);
         throw failure;
       }
-      await assert.rejects(engine.saveSnapshot(one, failing()), (error) => error === failure);
-      assert.deepEqual(await readSnapshot(engine), { index: 0, chunks: ['old'] });
+      await expect(engine.saveSnapshot(one, failing())).rejects.toBe(failure);
+      expect(await readSnapshot(engine)).toEqual({ index: 0, chunks: ['old'] });
       await engine.saveSnapshot(one, chunksOf('new'));
-      assert.deepEqual(await readSnapshot(engine), { index: 1, chunks: ['new'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 1, chunks: ['new'] });
       await engine.append([entry('two')], one);
     },
   },
@@ -109,7 +112,10 @@ export const snapshotCases: readonly EngineCase[] = [
           closing ??= engine.close();
         }
       }
-      await assert.rejects(engine.saveSnapshot(logStart, endless()), { name: 'EngineError', code: 'closed' });
+      await expect(engine.saveSnapshot(logStart, endless())).rejects.toMatchObject({
+        name: 'EngineError',
+        code: 'closed',
+      });
       await closing;
     },
   },
@@ -118,28 +124,28 @@ export const snapshotCases: readonly EngineCase[] = [
     async run(log) {
       const engine = await log.open();
       const first = engine.saveSnapshot(logStart, chunksOf('first'));
-      await assert.rejects(engine.saveSnapshot(logStart, chunksOf('second')));
+      await expect(engine.saveSnapshot(logStart, chunksOf('second'))).rejects.toBeInstanceOf(Error);
       await first;
-      assert.deepEqual(await readSnapshot(engine), { index: 0, chunks: ['first'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 0, chunks: ['first'] });
     },
   },
   {
-    name: 'without a snapshot nothing is trimmed, and with one never more than it stands for',
+    name: 'without a snapshot nothing is trimmed, and with one never more than it replaces',
     async run(log) {
       const engine = await log.open();
       const positions: Position[] = [logStart];
       for (const bytes of entries(60, 2000)) positions.push(await engine.append([bytes], positions.at(-1)!));
       await engine.trim(60);
-      assert.equal((await readBehind(engine, logStart, 60)).length, 60);
+      expect((await readBehind(engine, logStart, 60)).length).toBe(60);
       await engine.saveSnapshot(positions[40]!, chunksOf('state'));
       await engine.trim(10);
-      assert.equal((await readBehind(engine, positions[10]!, 50)).length, 50);
+      expect((await readBehind(engine, positions[10]!, 50)).length).toBe(50);
       await engine.trim(1000);
-      assert.equal((await readBehind(engine, positions[40]!, 20)).length, 20);
+      expect((await readBehind(engine, positions[40]!, 20)).length).toBe(20);
       const end = await engine.append([entry('more')], positions[60]!);
       await engine.trim(1000);
-      assert.deepEqual(texts(await readBehind(engine, positions[60]!, 1)), ['more']);
-      assert.deepEqual(await engine.tail(), end);
+      expect(texts(await readBehind(engine, positions[60]!, 1))).toEqual(['more']);
+      expect(await engine.tail()).toEqual(end);
     },
   },
   {
@@ -152,16 +158,16 @@ export const snapshotCases: readonly EngineCase[] = [
       await engine.trim(60);
       let trimmed = 0;
       for (const from of positions.slice(0, 60)) {
-        // How much is forgotten is the engine's choice: each position is refused in one way or served in full.
+        // The engine chooses how much it removes: each position is either refused or served completely.
         const read = await readBehind(engine, from, 60 - from.index).catch((error: unknown) => error);
-        if (Array.isArray(read)) assert.equal(read.length, 60 - from.index);
-        else assert.equal((read as { code?: string }).code, 'trimmed', `${read}`);
-        if (!Array.isArray(read)) assert.equal(++trimmed, from.index + 1, 'what is refused lies below what is served');
+        if (Array.isArray(read)) expect(read.length).toBe(60 - from.index);
+        else expect((read as { code?: string }).code, `${read}`).toBe('trimmed');
+        if (!Array.isArray(read)) expect(++trimmed, 'what is refused lies below what is served').toBe(from.index + 1);
       }
     },
   },
   {
-    name: 'a snapshot and the log behind it survive a restart, trimmed or not',
+    name: 'a snapshot and the log after it survive a restart, trimmed or not',
     needsDurability: true,
     async run(log) {
       let engine = await log.open();
@@ -170,14 +176,14 @@ export const snapshotCases: readonly EngineCase[] = [
       await engine.saveSnapshot(at, chunksOf('state', 'of 60'));
       await engine.close();
       engine = await log.open();
-      assert.deepEqual(await readSnapshot(engine), { index: 60, chunks: ['state', 'of 60'] });
+      expect(await readSnapshot(engine)).toEqual({ index: 60, chunks: ['state', 'of 60'] });
       await engine.trim(60);
       const end = await engine.append([entry('61')], at);
       await engine.close();
       engine = await log.open();
-      assert.deepEqual(await engine.tail(), end);
-      assert.deepEqual(await readSnapshot(engine), { index: 60, chunks: ['state', 'of 60'] });
-      assert.deepEqual(texts(await readBehind(engine, at, 1)), ['61']);
+      expect(await engine.tail()).toEqual(end);
+      expect(await readSnapshot(engine)).toEqual({ index: 60, chunks: ['state', 'of 60'] });
+      expect(texts(await readBehind(engine, at, 1))).toEqual(['61']);
     },
   },
 ];

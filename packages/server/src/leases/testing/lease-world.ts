@@ -1,10 +1,11 @@
 import { VirtualClock } from '@tenure/test-support';
 import { StateMachine, type Command, type CommandResponse, type Entry } from '@tenure/core';
 import { noChance } from '../../random/testing/no-chance.ts';
-import { Leadership, type LeadershipPort } from '../../election/leadership.ts';
-import type { LeaseKeeper } from '../lease-keeper.ts';
+import { LeadershipDriver } from '../../leadership/leadership-driver.ts';
+import { Leadership } from '../../leadership/leadership.ts';
+import type { Lessor } from '../lessor.ts';
 
-/** What the world saw of a lease's end. */
+/** The end of a lease, as the test observed it. */
 export interface LeaseEnd {
   readonly id: bigint;
   readonly cause: 'revoked' | 'expired';
@@ -12,8 +13,8 @@ export interface LeaseEnd {
 }
 
 /**
- * One leader over the real state machine and the real keeper, on a virtual clock, with a log whose appends take
- * `appendMs`. `restart` is a crash: the leader's memory is gone, the state is what the log says.
+ * One leader with the real state machine and the real lessor, on a virtual clock, with a log whose appends take
+ * `appendMs`. `restart` is a crash: the leader's memory is lost, and the state is read from the log.
  */
 export class LeaseWorld {
   readonly clock: VirtualClock = new VirtualClock();
@@ -21,38 +22,37 @@ export class LeaseWorld {
   readonly ends: LeaseEnd[] = [];
   readonly commands: Command['kind'][] = [];
   readonly lagsMs: number[] = [];
-  leadership: Leadership;
+  driver: LeadershipDriver;
   appendMs = 1;
-  /** Appends fail while this is set, without having happened. */
+  /** While this is set, appends fail and have no effect. */
   refusing = false;
   readonly #heartbeatIntervalMs: number;
-  #lastAppendBeganMs = 0;
   #generation = 0;
-  #leadingGeneration: number | undefined;
+  #leadership!: Leadership;
   #tail: Promise<void> = Promise.resolve();
 
   private constructor(heartbeatIntervalMs: number) {
     this.#heartbeatIntervalMs = heartbeatIntervalMs;
-    this.leadership = this.#newLeadership();
+    this.driver = this.#newDriver();
   }
 
   static async create(options: { heartbeatIntervalMs?: number } = {}): Promise<LeaseWorld> {
     const world = new LeaseWorld(options.heartbeatIntervalMs ?? 200);
-    await world.run(() => world.leadership.claimNow());
+    await world.run(() => world.driver.claimNow());
     return world;
   }
 
-  get keeper(): LeaseKeeper {
-    const { keeper } = this.leadership;
-    if (keeper === undefined) throw new Error('there is no leader');
-    return keeper;
+  get lessor(): Lessor {
+    const { lessor } = this.#leadership;
+    if (lessor === undefined) throw new Error('there is no leader');
+    return lessor;
   }
 
   get nowMs(): number {
     return this.clock.monotonicMs();
   }
 
-  /** Runs something that waits for the log, letting time pass for it. */
+  /** Runs an operation that waits for the log, and advances the time for it. */
   run<T>(start: () => Promise<T>): Promise<T> {
     return this.clock.run(start(), 10_000);
   }
@@ -67,45 +67,34 @@ export class LeaseWorld {
 
   /** The granted TTL, or 0 when the lease is gone. */
   async renew(id: bigint): Promise<number> {
-    return this.run(async () => this.keeper.renew(id));
+    return this.run(async () => this.renewNow(id));
   }
 
-  /** A crash and a new start. `downMs` passes while nobody leads. */
+  /** The same; a number if the leader's memory decides. */
+  renewNow(id: bigint): number | Promise<number> {
+    const outcome = this.driver.renew(id);
+    if (outcome === undefined) throw new Error('there is no leader');
+    return outcome;
+  }
+
+  /** A crash and a restart. There is no leader for `downMs`. */
   async restart(downMs: number): Promise<void> {
     this.#generation += 1;
-    this.leadership.stop(new Error('crashed'));
+    this.driver.stop(new Error('crashed'));
     this.#tail = Promise.resolve();
     await this.clock.advance(downMs);
-    this.leadership = this.#newLeadership();
-    await this.run(() => this.leadership.claimNow());
+    this.driver = this.#newDriver();
+    await this.run(() => this.driver.claimNow());
     await this.clock.settle();
   }
 
-  #newLeadership(): Leadership {
-    const world = this;
+  #newDriver(): LeadershipDriver {
     const generation = this.#generation;
-    const port: LeadershipPort = {
+    const leadership = new Leadership({
+      clock: this.clock,
+      random: noChance,
       state: this.state,
       isShared: false,
-      get leading() {
-        return world.#leadingGeneration === generation;
-      },
-      get lastAppendBeganMs() {
-        return world.#lastAppendBeganMs;
-      },
-      claim: async (claim) => {
-        await this.#proposeIn(generation, { kind: 'claim', epoch: this.state.epoch + 1, ...claim });
-        return 'leads';
-      },
-      proposeHere: (command) => this.#proposeIn(generation, command),
-      barrier: async () => void (await this.#proposeIn(generation, { kind: 'heartbeat' })),
-      leaseSettled: () => undefined,
-      revisionSettled: () => undefined,
-      stepDown: () => {},
-    };
-    return new Leadership({
-      clock: this.clock,
-      port: () => port,
       metrics: {
         leaseRenewed: () => {},
         leaseExpired: (lagMs) => this.lagsMs.push(lagMs),
@@ -114,8 +103,23 @@ export class LeaseWorld {
       leaderId: `run-${generation}`,
       heartbeatIntervalMs: this.#heartbeatIntervalMs,
       electionTimeoutMs: Infinity,
-      rightMs: 800,
-      random: noChance,
+      leaderLeaseMs: 800,
+    });
+    this.#leadership = leadership;
+    return new LeadershipDriver({
+      leadership,
+      clock: this.clock,
+      replica: {
+        claim: async (claim) => {
+          await this.#proposeIn(generation, { kind: 'claim', epoch: this.state.epoch + 1, ...claim });
+          return 'leads';
+        },
+        proposeHere: (command) => this.#proposeIn(generation, command),
+        barrier: async () => void (await this.#proposeIn(generation, { kind: 'heartbeat' })),
+        leaseSettled: () => undefined,
+        revisionSettled: () => undefined,
+        stepDown: () => {},
+      },
       onChange: () => {},
       onFailed: (error) => {
         throw error;
@@ -123,17 +127,19 @@ export class LeaseWorld {
     });
   }
 
-  /** Appends one after the other; what a dead process had not appended is lost. */
+  /** Appends one after the other. Entries that a crashed process had not appended are lost. */
   #proposeIn(generation: number, command: Command): Promise<CommandResponse> {
     const turn = this.#tail.then(async () => {
       if (generation !== this.#generation) return new Promise<CommandResponse>(() => {});
-      if (this.refusing) throw new Error('the log refuses');
-      this.#lastAppendBeganMs = this.nowMs;
-      const epoch = command.kind === 'claim' ? command.epoch : this.state.epoch;
-      const timeMs = this.leadership.stampMs();
+      if (this.refusing) throw new Error('the log rejects the append');
+      const isClaim = command.kind === 'claim';
+      const epoch = isClaim ? command.epoch : this.state.epoch;
+      const permit = isClaim ? undefined : this.#leadership.beginAppend();
+      const timeMs = permit?.timeMs ?? this.state.clusterTimeMs;
       await new Promise<void>((resolve) => this.clock.after(this.appendMs, resolve));
       if (generation !== this.#generation) return new Promise<CommandResponse>(() => {});
       const index = this.state.appliedIndex + 1;
+      if (permit !== undefined) this.driver.tell({ kind: 'appended', permit });
       return this.#apply({ index, epoch, timeMs, commands: [command] });
     });
     this.#tail = turn.then(
@@ -147,8 +153,7 @@ export class LeaseWorld {
     const applied = this.state.apply(entry);
     const [command] = entry.commands;
     if (command !== undefined) this.commands.push(command.kind);
-    if (command?.kind === 'claim') this.#leadingGeneration = this.#generation;
-    this.leadership.applied(entry, applied);
+    this.driver.tell({ kind: 'applied', entry, applied, beganMs: this.nowMs, leads: true });
     for (const change of applied.leaseChanges) {
       if (change.kind === 'removed') this.ends.push({ id: change.id, cause: change.cause, atMs: this.nowMs });
     }

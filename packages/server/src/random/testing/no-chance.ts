@@ -1,6 +1,6 @@
 import type { Random } from '../random.ts';
 
-/** For tests in which nothing shall hang on chance: always the least there is. */
+/** For tests that must not depend on randomness: always the minimum. */
 export const noChance: Random = {
   bytes: (count) => Buffer.alloc(count),
   fraction: () => 0,

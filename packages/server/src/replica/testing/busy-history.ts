@@ -8,13 +8,13 @@ export interface BusyHistoryOptions {
   readonly oldestWatched?: () => number | undefined;
 }
 
-/** Cycles that go into one entry of the log. */
+/** Cycles in one entry of the log. */
 const cyclesPerEntry = 100;
 const fillBytes = 16 * 1024;
 
 /**
- * The real state under locks that are acquired and released, each by a lease of its own, and the real compactor by
- * default, on a virtual clock.
+ * The real state under locks that are acquired and released, each with its own lease, and the real compactor in its
+ * default mode, on a virtual clock.
  */
 export class BusyHistory {
   readonly state = new StateMachine();
@@ -27,7 +27,7 @@ export class BusyHistory {
   constructor(options: BusyHistoryOptions) {
     this.#options = options;
     const { quotaBytes, oldestWatched = () => undefined } = options;
-    this.#append({ kind: 'claim', epoch: 1, leader: '', rightMs: 0 });
+    this.#append({ kind: 'claim', epoch: 1, leader: '', leaderLeaseMs: 0 });
     this.#compactor = new AutoCompactor({
       clock: this.clock,
       policy: { mode: 'bounded', retentionMs: 3_600_000 },
@@ -54,10 +54,10 @@ export class BusyHistory {
   async nextSecond(): Promise<void> {
     this.cycle(this.#options.cyclesPerSecond);
     await this.clock.advance(1_000);
-    while (this.state.scrub(10_000));
+    while (this.state.collectGarbage(10_000));
   }
 
-  /** Puts keys that stay, up to that share of the quota. */
+  /** Puts keys until they take that share of the quota. */
   fill(share: number): void {
     for (let key = 0; this.state.sizeInUseBytes < share * this.#options.quotaBytes; key += 1) {
       this.#append(put(`fill/${key}`, 'x'.repeat(fillBytes), 0n));

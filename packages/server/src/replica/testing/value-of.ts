@@ -1,6 +1,6 @@
 import type { StateMachine } from '@tenure/core';
 
-/** The value of a key in the state; undefined if it has none. */
+/** The value of a key in the state; undefined if there is none. */
 export function valueOf(state: StateMachine, key: string): string | undefined {
   const result = state.range({
     key,

@@ -1,6 +1,6 @@
 import type { LogEngine, Position } from '../../engines/log-engine.ts';
 
-/** Stands open unless it is held. */
+/** A gate that is open unless the test holds it. */
 class Gate {
   #opened: Promise<void> = Promise.resolve();
   #arrived: Promise<void> = Promise.resolve();
@@ -11,12 +11,12 @@ class Gate {
     return this.#opened;
   }
 
-  /** Resolves when somebody has come to it since it was held. */
+  /** Resolves when a call has reached the gate since it was held. */
   arrival(): Promise<void> {
     return this.#arrived;
   }
 
-  /** Nobody who comes from here on passes until the function that is returned is called. */
+  /** From here on calls wait at the gate until the returned function is called. */
   hold(): () => void {
     let open!: () => void;
     this.#arrived = new Promise((resolve) => (this.#arrive = resolve));
@@ -25,15 +25,15 @@ class Gate {
   }
 }
 
-/** One server's way to a log that others use too: what goes over it can be held up. */
+/** One server's connection to a shared log. The test can hold up each direction. */
 export class WiredEngine implements LogEngine {
   readonly name = 'wired';
   readonly isShared = true;
   /** Before an append reaches the log. */
   readonly requests = new Gate();
-  /** Before this server learns what became of an append. */
+  /** Before this server learns the outcome of an append. */
   readonly replies = new Gate();
-  /** Before this server gets to see what is behind its place in the log. */
+  /** Before this server reads the entries after its position in the log. */
   readonly reading = new Gate();
   readonly #engine: LogEngine;
 

@@ -5,11 +5,11 @@ import type { TransportLimits } from '../transport-limits.ts';
 export interface TestServer {
   readonly transport: Transport;
   readonly port: number;
-  /** What the transport has logged as a warning or worse. */
+  /** The warnings and errors that the transport has logged. */
   readonly logged: string[];
 }
 
-/** A transport on a port of its own, with the given methods, that answers HTTP/1 with the request line. */
+/** A transport on its own port, with the given methods, that responds to HTTP/1 with the request line. */
 export async function startTestServer(
   routes: Readonly<Record<string, MethodHandler>>,
   limits: Partial<TransportLimits> = {},
@@ -38,7 +38,7 @@ const requestLine: HttpHandler = async ({ method, target }) => ({
   body: `${method} ${target}`,
 });
 
-/** Answers with what it was asked. */
+/** Responds with its request. */
 export function echo(request: Buffer): Buffer {
   return Buffer.concat([Buffer.alloc(5), request]);
 }

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import { frameMessage } from './raw-call.ts';
+import { frameMessage } from '@tenure/test-support';
 
 /** A client over HTTP/2 that gives the server no window: no byte of a body can leave before `read` is called. */
 export class UnreadClient {
   readonly session: ClientHttp2Session;
   readonly closed: Promise<unknown>;
-  /** Of streams that have been answered, in the order of their answers: gRPC's status of those that were refused. */
+  /** The gRPC status of refused streams among the answered ones, in the order of the responses. */
   readonly statuses: (string | undefined)[] = [];
 
   constructor(port: number) {
@@ -25,7 +25,7 @@ export class UnreadClient {
     return this.#request({ ':method': 'GET', ':path': path });
   }
 
-  /** Lets everything come. */
+  /** Opens the window. */
   read(): void {
     this.session.settings({ initialWindowSize: 2 ** 20 });
   }

@@ -10,8 +10,8 @@ type WatchCreate = Extract<WatchRequest, { case: 'createRequest' }>['value'];
 type WatchResponse = etcdserverpb.WatchResponse;
 
 /**
- * A Watch call whose client reads when the test says so. It holds the service to the contract of the seam: nothing is
- * sent after the end, and what is sent against back-pressure is counted.
+ * A Watch call whose client reads when the test says so. It checks the contract of the transport: nothing is sent after
+ * the end, and sends against back-pressure are counted.
  */
 export class ScriptedCall implements DuplexCall {
   readonly path = '/etcdserverpb.Watch/Watch';
@@ -24,11 +24,11 @@ export class ScriptedCall implements DuplexCall {
   onHalfClose: () => void = () => {};
   onDrain: () => void = () => {};
   onClose: () => void = () => {};
-  /** What the client has read, in order. */
+  /** The messages that the client has read, in order. */
   readonly received: WatchResponse[] = [];
   status: GrpcStatus | undefined;
   paused = false;
-  /** The most that ever waited for the client, in bytes. */
+  /** The most bytes that ever waited for the client. */
   highWaterBytes = 0;
   readonly #bufferBytes: number;
   readonly #unread: Buffer[] = [];
@@ -37,7 +37,7 @@ export class ScriptedCall implements DuplexCall {
   #owesDrain = false;
   #closed = false;
 
-  /** `send` says false from `bufferBytes` on. */
+  /** `send` returns false from `bufferBytes` on. */
   constructor(bufferBytes: number) {
     this.#bufferBytes = bufferBytes;
   }
@@ -72,19 +72,19 @@ export class ScriptedCall implements DuplexCall {
     this.#close();
   }
 
-  /** The client goes away. */
+  /** The client disconnects. */
   disconnect(): void {
     this.#close();
   }
 
-  /** The client asks for a watch. */
+  /** The client requests a watch. */
   create(key: string, more: WatchCreate = {}): void {
     this.request({ case: 'createRequest', value: { ...more, key: Buffer.from(key, 'latin1') } });
   }
 
   /**
-   * Reads everything and tells what is new, in short: the watch's id, the revision of the header, and what there is of
-   * marks and events.
+   * Reads everything and describes new responses in short: the watch's id, the revision of the header, and any flags
+   * and events.
    */
   brief(): string[] {
     this.read();
@@ -102,7 +102,7 @@ export class ScriptedCall implements DuplexCall {
     this.#deliver();
   }
 
-  /** The client reads so many messages, all by default. The buffer has drained when the last one is read. */
+  /** The client reads this many messages, all by default. The buffer has drained when the last one is read. */
   read(count = Number.POSITIVE_INFINITY): void {
     for (let n = 0; n < count; n++) {
       const framed = this.#unread.shift();

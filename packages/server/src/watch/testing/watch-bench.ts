@@ -5,13 +5,13 @@ import { ScriptedCall } from './scripted-call.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { systemRandom } from '../../random/system-random.ts';
 
-/** A state machine with a watch service on it, and calls whose clients the test plays. */
+/** A state machine with a watch service on it, and calls with scripted clients. */
 export class WatchBench {
   readonly state = new StateMachine();
   readonly service: WatchService;
   #index = 0;
 
-  /** Slices are long unless the test says otherwise: what a test expects must not hang on how busy the machine is. */
+  /** Slices are long unless the test says otherwise: results must not depend on the load of the machine. */
   constructor(options: Partial<WatchServiceOptions> = {}) {
     this.service = new WatchService({
       clock: systemClock,
@@ -36,7 +36,7 @@ export class WatchBench {
     return call;
   }
 
-  /** One entry of the log, as the replica applies it. */
+  /** Applies one entry of the log, as the replica does. */
   apply(...commands: Command[]): readonly CommandResponse[] {
     this.#index += 1;
     const { responses } = this.state.apply({ index: this.#index, epoch: 0, timeMs: 0, commands });
@@ -62,7 +62,7 @@ export class WatchBench {
   }
 }
 
-/** Lets everything that waits for the event loop run, as often as it takes the service to come to rest. */
+/** Runs everything scheduled on the event loop until the service is idle. */
 export async function settle(): Promise<void> {
   for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -4,8 +4,8 @@ import { nextPosition } from '../../chain-hash.ts';
 import type { LogEngine, Position } from '../../log-engine.ts';
 
 /**
- * Appends one entry as a leader does that nobody contests: where the outcome is not known, what follows tells it, and
- * what was certainly not written is tried again.
+ * Appends one entry as an uncontested leader does: an unknown outcome is resolved by reading the log, and an entry that
+ * was certainly not written is appended again.
  */
 export async function certainAppend(engine: LogEngine, bytes: Uint8Array, after: Position): Promise<Position> {
   const wanted = nextPosition(after, bytes);
@@ -15,7 +15,7 @@ export async function certainAppend(engine: LogEngine, bytes: Uint8Array, after:
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       if (error.code === 'conflict') {
-        // An attempt whose outcome was not known has come in behind the look at what follows.
+        // The entry of an attempt with an unknown outcome was committed after the read.
         if (error.tail?.hash === wanted.hash) return wanted;
         throw error;
       }
@@ -23,7 +23,7 @@ export async function certainAppend(engine: LogEngine, bytes: Uint8Array, after:
       const tail = await tailOnceReachable(engine);
       if (tail.index === after.index) continue;
       const [entry] = await readBehind(engine, after, 1);
-      if (entry?.position.hash !== wanted.hash) throw new Error('somebody else has appended', { cause: error });
+      if (entry?.position.hash !== wanted.hash) throw new Error('another server has appended', { cause: error });
       return wanted;
     }
   }

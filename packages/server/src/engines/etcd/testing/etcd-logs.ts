@@ -2,7 +2,7 @@ import { openEtcdEngine } from '../etcd-engine.ts';
 import type { EtcdEngineOptions } from '../etcd-engine.ts';
 import type { LogEngine } from '../../log-engine.ts';
 
-/** Opens engines for a test, and closes them all behind it. */
+/** Opens engines for a test, and closes them all afterwards. */
 export class EtcdLogs {
   readonly #opened: LogEngine[] = [];
   #prefixes = 0;

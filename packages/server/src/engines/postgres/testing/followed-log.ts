@@ -1,7 +1,7 @@
 import { logStart } from '../../chain-hash.ts';
 import type { LogEngine, LoggedEntry } from '../../log-engine.ts';
 
-/** What a follower of the whole log has seen so far. */
+/** The entries that a follower of the whole log has received so far. */
 export class FollowedLog {
   readonly #seen: LoggedEntry[] = [];
   readonly #stop = new AbortController();
@@ -16,13 +16,13 @@ export class FollowedLog {
     return this.#seen.length;
   }
 
-  /** Resolves when it has seen so many entries; rejects with what following ended with. */
+  /** Resolves when it has received that many entries; rejects with the error of the follower. */
   async reached(count: number): Promise<void> {
     if (this.#seen.length >= count) return;
     await Promise.race([new Promise<void>((resolve) => this.#waiting.push({ count, resolve })), this.#ended]);
   }
 
-  /** Follows to that many entries, then stops, and gives what it saw. */
+  /** Follows until there are that many entries, then stops and returns them. */
   async until(count: number): Promise<readonly LoggedEntry[]> {
     await this.reached(count);
     this.#stop.abort();

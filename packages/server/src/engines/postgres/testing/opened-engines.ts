@@ -2,7 +2,7 @@ import type { LogEngine } from '../../log-engine.ts';
 import { openPostgresEngine } from '../postgres-engine.ts';
 import type { PostgresEngineOptions } from '../postgres-engine.ts';
 
-/** What an engine under test told its owner, in order. */
+/** The reports of an engine under test to its owner, in order. */
 export interface OpenedEngine {
   readonly engine: LogEngine;
   readonly notices: readonly string[];
@@ -11,7 +11,7 @@ export interface OpenedEngine {
   reached(state: 'up' | 'down'): Promise<string>;
 }
 
-/** Opens engines for a test and closes those that are left. */
+/** Opens engines for a test and closes the remaining ones. */
 export class OpenedEngines {
   readonly #engines = new Set<LogEngine>();
 

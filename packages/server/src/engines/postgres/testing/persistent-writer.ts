@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { expect } from 'vitest';
 import { logStart, nextPosition } from '../../chain-hash.ts';
 import { EngineError } from '../../engine-error.ts';
 import type { LogEngine, Position } from '../../log-engine.ts';
@@ -35,13 +35,13 @@ export class PersistentWriter {
         this.tail = await this.#engine.append([entry(text)], this.tail);
         return;
       } catch (error) {
-        assert.ok(error instanceof EngineError, `${error}`);
-        assert.ok(error.code === 'unknown' || error.code === 'unavailable', `${error}`);
+        if (!(error instanceof EngineError)) throw error;
+        expect(['unknown', 'unavailable'], `${error}`).toContain(error.code);
         if (error.code === 'unavailable') continue;
         this.unknown += 1;
         const end = await this.#settledTail();
-        if (end.index === this.tail.index) assert.deepEqual(end, this.tail);
-        else assert.deepEqual(end, expected);
+        if (end.index === this.tail.index) expect(end).toEqual(this.tail);
+        else expect(end).toEqual(expected);
         this.tail = end;
         if (end.index === expected.index) return;
       }
@@ -51,7 +51,7 @@ export class PersistentWriter {
   async #settledTail(): Promise<Position> {
     for (;;) {
       const end = await this.#engine.tail().catch((error: unknown) => {
-        assert.equal((error as EngineError).code, 'unavailable', `${error}`);
+        expect((error as EngineError).code, `${error}`).toBe('unavailable');
       });
       if (end !== undefined) return end;
     }

@@ -1,0 +1,138 @@
+import type { Cluster } from './cluster/cluster.ts';
+import { formatHttpUrl } from './config/listen-url.ts';
+import type { ServerConfig } from './config/server-config.ts';
+import { ClusterService } from './api/cluster-service.ts';
+import { CommandRules } from './api/command-rules.ts';
+import { CurrentReplies } from './api/current-replies.ts';
+import { HealthService } from './api/health-service.ts';
+import type { Identity } from './api/identity.ts';
+import { KvService } from './api/kv-service.ts';
+import { LeaseService, type RenewalHandler } from './api/lease-service.ts';
+import { LongReplies } from './api/long-replies.ts';
+import { LeaderRequirement } from './api/leader-requirement.ts';
+import { MaintenanceService } from './api/maintenance-service.ts';
+import { MembershipService, type MembershipServiceOptions } from './api/membership-service.ts';
+import { QuotaGuard } from './api/quota-guard.ts';
+import { createRoutes, leaderOnlyPaths } from './api/routes.ts';
+import { SlicedWork, type Caller } from './api/sliced-work.ts';
+import { statusNamed } from './api/status-of.ts';
+import type { Transport, TransportOptions } from './transport/http2-transport.ts';
+import { defaultTransportLimits } from './transport/transport-limits.ts';
+import { builtReply, type HttpHandler } from './transport/transport.ts';
+import { WatchService } from './watch/watch-service.ts';
+import type { Lessor } from './leases/lessor.ts';
+import type { Logger } from './logging/logger.ts';
+import { connectionLimit } from './connection-limit.ts';
+import type { Random } from './random/random.ts';
+import type { Clock } from './time/clock.ts';
+import type { ReplicaAccess } from './replica/replica-access.ts';
+
+/** gRPC's own bytes beside the largest request, with the same allowance as etcd. */
+const grpcOverheadBytes = 512 * 1024;
+
+export interface ApiServerOptions {
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly replica: ReplicaAccess;
+  readonly identity: Identity;
+  readonly renewals: RenewalHandler;
+  /** Throws on a server that does not lead. */
+  readonly lessor: () => Lessor;
+  /** The id of the leader, as far as this server knows; 0n without a leader. */
+  readonly leaderId: () => bigint;
+  readonly onHttp: HttpHandler;
+  readonly createTransport: (options: TransportOptions) => ServingTransport;
+  /** The other servers. Without them, this server is alone and leads. */
+  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead'> | undefined;
+}
+
+/** The transport options that the server sets. */
+export type ServingTransport = Pick<Transport, 'listen' | 'close'>;
+
+/** Everything between the sockets and the replica: the services, their routes, and the transport that serves them. */
+export interface ApiServer {
+  readonly transport: ServingTransport;
+  readonly watch: WatchService;
+  /** Answers a call that only the leader can answer and that a follower has forwarded, as it would for a client. */
+  readonly answer: (path: string, request: Buffer, by: Caller) => Promise<Buffer>;
+  readonly quota: QuotaGuard;
+  /** The checks of a command, for clients and followers alike. */
+  readonly rules: CommandRules;
+  /** What clients require of this server by metadata. */
+  readonly requirement: LeaderRequirement;
+}
+
+/** A server alone always leads, and has no other server to transfer leadership to. */
+const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
+  leads: () => true,
+  resign: () => Promise.reject(statusNamed('BadLeaderTransferee')),
+};
+
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { config, log, clock, random, replica, identity, renewals, lessor, leaderId, onHttp, cluster } = options;
+  const reach = cluster?.reach;
+  const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
+  const { state } = replica;
+  const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
+  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps });
+  const watch = new WatchService({
+    clock,
+    random,
+    history: state.history,
+    headerPrefix: identity.headerPrefix,
+    raftTerm: () => state.epoch,
+    progressNotifyIntervalMs: watchProgressNotifyIntervalMs,
+    maxRequestBytes,
+  });
+  const longReplies = new LongReplies(new SlicedWork(clock));
+  const isUnreachable = (id: bigint): boolean => reach?.isUnreachable(id) ?? false;
+  const etcdRoutes = createRoutes(
+    {
+      kv: new KvService({ replica, identity, rules, longReplies }),
+      lease: new LeaseService({ random, replica, renewals, lessor, identity, rules, longReplies, minLeaseTtlMs }),
+      watch,
+      maintenance: new MaintenanceService({
+        clock,
+        replica,
+        identity,
+        rules,
+        quotaBytes: quotaBackendBytes,
+        leaderId,
+        logIndex: () => reach?.logIndex ?? replica.position.index,
+        problem: () => reach?.problem,
+      }),
+      cluster: new ClusterService(replica, identity, isUnreachable),
+      membership: new MembershipService({ replica, identity, isUnreachable, ...(cluster?.lead ?? onlyServer) }),
+      health: new HealthService(),
+    },
+    cluster?.leaderOnly,
+  );
+  const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
+  const current = new CurrentReplies(clock, () => replica.linearize());
+  const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...(cluster?.routes ?? [])])));
+  const limits = {
+    maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
+    maxConnections: connectionLimit(defaultTransportLimits.maxConnections),
+  };
+  const reserved = cluster === undefined ? {} : { peerPath: cluster.linkPath };
+  const transport = options.createTransport({ routes, onHttp, log, limits, ...reserved });
+  const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
+    const handler = leaderOnlyPaths.has(path) ? routes.get(path) : undefined;
+    if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
+    const call = { path, metadata: {}, deadlineMs: Infinity, connection: by.connection, signal: by.signal };
+    return builtReply(await handler.handle(request, call));
+  };
+  return { transport, watch, answer, quota, rules, requirement };
+}
+
+/** Listens at every configured address. Resolves with the URLs, with the actual ports. */
+export async function listenAt(transport: ServingTransport, config: ServerConfig): Promise<readonly string[]> {
+  const urls: string[] = [];
+  for (const { host, port } of config.listenClientUrls) {
+    const address = await transport.listen(host, port);
+    urls.push(formatHttpUrl({ host, port: address.port }));
+  }
+  return urls;
+}

@@ -1,0 +1,73 @@
+import { statusNamed, statusOf, timedOut } from '../../api/status-of.ts';
+import type { Reply } from '../../transport/transport.ts';
+import type { Clock } from '../../time/clock.ts';
+import { sleep } from '../../time/sleep.ts';
+import type { ClientReason } from '../../replica/client-reason.ts';
+import { ProposalError } from '../../replica/proposal-error.ts';
+
+export interface LeaderOnlyCallsOptions {
+  readonly replica: {
+    readonly leading: boolean;
+    /** See Replica.barrier. */
+    barrier(): Promise<void>;
+  };
+  /** The link to the leader, while there is one. */
+  readonly connection: () => { call(path: string, request: Buffer): Promise<Buffer> } | undefined;
+  /** Why no leader answers. */
+  readonly problem: () => ClientReason | undefined;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+}
+
+/** Limits on calls that wait for the leader, and on their bytes; more are refused as overloaded. */
+const maxWaitingCalls = 10_000;
+const maxWaitingBytes = 64 * 1024 * 1024;
+const retryDelayMs = 50;
+
+/**
+ * Unary calls that only the leader's clock can answer: here behind a barrier, or by the leader; retried during a change
+ * of leader. A call is held until it is answered or times out, even if its client has disconnected.
+ */
+export class LeaderOnlyCalls {
+  readonly #options: LeaderOnlyCallsOptions;
+  #calls = 0;
+  #bytes = 0;
+
+  constructor(options: LeaderOnlyCallsOptions) {
+    this.#options = options;
+  }
+
+  async answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
+    if (this.#calls >= maxWaitingCalls || this.#bytes >= maxWaitingBytes) {
+      throw new ProposalError('overloaded', 'too many calls wait for the leader');
+    }
+    this.#calls += 1;
+    this.#bytes += request.length;
+    try {
+      return await this.#answer(path, request, local);
+    } finally {
+      this.#calls -= 1;
+      this.#bytes -= request.length;
+    }
+  }
+
+  async #answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
+    const { replica, connection, problem, clock, timeoutMs } = this.#options;
+    const untilMs = clock.monotonicMs() + timeoutMs;
+    for (;;) {
+      try {
+        if (replica.leading) {
+          await replica.barrier();
+          return await local();
+        }
+        const leader = connection();
+        if (leader !== undefined) return await leader.call(path, request);
+      } catch (error) {
+        const status = statusOf(error);
+        if (status === undefined || status.code !== statusNamed('NoLeader').code) throw error;
+      }
+      if (clock.monotonicMs() >= untilMs) throw timedOut(problem());
+      await sleep(clock, retryDelayMs);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/** How a stream between servers ended: a gRPC status code and its message. */
+export interface LinkEnd {
+  readonly code: number;
+  readonly details: string;
+}
+
+/**
+ * A follower's stream to the leader: messages in order, in both directions, until it ends. The transport is left open,
+ * so that a simulator can do without sockets.
+ */
+export interface LeaderStream {
+  /**
+   * Sends a message. Returns false while no more should be sent, until `onDrain` is called. A message sent before
+   * `onOpen` is lost.
+   */
+  write(message: Uint8Array): boolean;
+  /** Ends the stream from this side. `onEnd` gets the status; cancelled by default. */
+  cancel(code?: number, details?: string): void;
+}
+
+/** The listener of a stream. It is not called before the stream has been returned to the caller. */
+export interface LeaderStreamListener {
+  /** The stream is open: from now on messages may be sent. */
+  onOpen(): void;
+  onMessage(bytes: Buffer): void;
+  onDrain(): void;
+  /** Called once, also if the stream never opened. No other call follows. */
+  onEnd(end: LinkEnd): void;
+}
+
+/** Opens a stream to the server at `address`, which is host:port. */
+export type OpenLeaderStream = (address: string, listener: LeaderStreamListener) => LeaderStream;

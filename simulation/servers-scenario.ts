@@ -1,0 +1,172 @@
+import { SeededRandom } from '@tenure/test-support';
+
+export const faultKinds = [
+  'stall',
+  'busy',
+  'suspend',
+  'kill',
+  'close',
+  'wall step',
+  'streams break',
+  'clients cut off',
+  'cut one way',
+  'engine away',
+  'engine cut off',
+  'slow answers',
+  'standby away',
+  'move leader',
+] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+/** One fault. It holds all that is random about it, so that a fault can be left out without a change of the others. */
+export interface Fault {
+  readonly atMs: number;
+  readonly kind: FaultKind;
+  /** The machine; or the leader at that time, where `atLeader` is set and one leads. */
+  readonly machine: number;
+  readonly other: number;
+  readonly atLeader: boolean;
+  readonly lastsMs: number;
+  /** From 0 to 1: its meaning depends on the kind. */
+  readonly amount: number;
+}
+
+/** All that a seed draws for clients of servers: plain data, which the shrinker reduces and a failure prints. */
+export interface ServersScenario {
+  readonly shape: 'servers';
+  readonly seed: number;
+  readonly servers: number;
+  /** Clients with one lease each. */
+  readonly holders: number;
+  /** Clients of keys and transactions. */
+  readonly keyClients: number;
+  readonly watchClients: number;
+  /** How often a request of a client of keys compacts the history. */
+  readonly compactChance: number;
+  /** The length of the largest values; 0: all are short. */
+  readonly largeBytes: number;
+  /** How much a server sends on a stream before its client reads. */
+  readonly windowBytes: number;
+  /** Shortest and longest. */
+  readonly ttlMs: readonly [number, number];
+  /** How long faults are injected. Then everything is healed. */
+  readonly faultsMs: number;
+  readonly faults: readonly Fault[];
+  readonly engineTrouble: number;
+  /** The share of messages that are late. */
+  readonly lateShare: number;
+  readonly snapshotCount: number;
+  readonly isShared: boolean;
+  readonly maxPendingCommands: number;
+  /** Whether a leader may answer reads by its leader lease. */
+  readonly readsByLease: boolean;
+}
+
+/** Three values in one transaction: with their previous values they need more than one fragment. */
+const largeBytes = 450_000;
+
+type Shape = Pick<ServersScenario, 'ttlMs' | 'faultsMs' | 'engineTrouble'> & {
+  readonly gapMs: readonly [number, number];
+  /** How often a fault hits the leader. */
+  readonly atLeader: number;
+};
+
+export function serversScenarioOf(seed: number): ServersScenario {
+  const random = new SeededRandom(seed);
+  const servers = random.pick([1, 1, 2, 3, 3, 3, 3, 5]);
+  const isShared = servers > 1 || random.chance(0.2);
+  const holders = random.integer(3, 8);
+  const shape = shapeOf(random, isShared);
+  const { ttlMs, faultsMs, engineTrouble } = shape;
+  const faults = faultsOf(random, { servers, isShared }, shape);
+  const snapshotCount = random.pick([8, 20, 60, 10_000]);
+  const lateShare = random.pick([0, 0.03, 0.03, 0.1]);
+  const maxPendingCommands = random.pick([2, 5, 65_536, 65_536]);
+  return {
+    shape: 'servers',
+    seed,
+    servers,
+    isShared,
+    holders,
+    ...keyLoadOf(random),
+    ttlMs,
+    faultsMs,
+    engineTrouble,
+    faults,
+    lateShare,
+    snapshotCount,
+    maxPendingCommands,
+    readsByLease: random.chance(0.3),
+  };
+}
+
+/** Clients of keys cost the most, so that many seeds have none. */
+function keyLoadOf(random: SeededRandom) {
+  const keyClients = random.pick([0, 0, 0, 1, 2, 3]);
+  return {
+    keyClients,
+    watchClients: keyClients === 0 ? 0 : random.integer(0, 2),
+    compactChance: random.pick([0, 0.01, 0.05]),
+    largeBytes: random.chance(0.15) ? largeBytes : 0,
+    windowBytes: random.pick([300, 2_000, 64 * 1024]),
+  };
+}
+
+function shapeOf(random: SeededRandom, isShared: boolean): Shape {
+  const kind = random.next();
+  // The engine of an unshared log has no connection that could break.
+  if (!isShared) return { ttlMs: [300, 1_500], gapMs: [200, 1_500], faultsMs: 6_000, engineTrouble: 0, atLeader: 1 };
+  if (kind < 0.2) {
+    // The leader fails repeatedly, within the TTL of the leases.
+    return { ttlMs: [3_000, 6_000], gapMs: [2_000, 3_500], faultsMs: 14_000, engineTrouble: 0.2, atLeader: 1 };
+  }
+  const engineTrouble = random.pick([0, 0.3, 1]);
+  const faultsMs = random.between(3_000, 7_000);
+  if (kind < 0.35) return { ttlMs: [300, 900], gapMs: [200, 2_000], faultsMs, engineTrouble, atLeader: 1 };
+  return { ttlMs: [500, 2_500], gapMs: [300, 2_500], faultsMs, engineTrouble, atLeader: 0.6 };
+}
+
+/** Short, as long as some leases live, or so long that a server falls behind the oldest entry of the log. */
+function lastsMsOf(random: SeededRandom): number {
+  const kind = random.next();
+  if (kind < 0.45) return random.between(20, 900);
+  return kind < 0.85 ? random.between(900, 4_000) : random.between(4_000, 7_000);
+}
+
+/** The faults that a server alone on an unshared log may have. */
+const faultsAlone: ReadonlySet<FaultKind> = new Set([
+  'stall',
+  'busy',
+  'suspend',
+  'kill',
+  'close',
+  'wall step',
+  'clients cut off',
+]);
+
+/** Each seed draws which kinds of faults it has (swarm testing), so that a rare pair is not lost among all others. */
+export function faultsOf(
+  random: SeededRandom,
+  { servers, isShared }: Pick<ServersScenario, 'servers' | 'isShared'>,
+  shape: Pick<Shape, 'faultsMs' | 'gapMs' | 'atLeader'>,
+): readonly Fault[] {
+  const { faultsMs, gapMs, atLeader } = shape;
+  const possible = faultKinds.filter((kind) => isShared || faultsAlone.has(kind));
+  const kinds = possible.filter(() => random.chance(0.5));
+  if (kinds.length === 0) kinds.push(random.pick(possible));
+  const faults: Fault[] = [];
+  let atMs = random.between(0, 1_500);
+  for (;;) {
+    atMs += random.between(...gapMs);
+    if (atMs >= faultsMs) return faults;
+    faults.push({
+      atMs,
+      kind: random.pick(kinds),
+      machine: random.below(servers),
+      other: random.below(servers),
+      atLeader: random.chance(atLeader),
+      lastsMs: lastsMsOf(random),
+      amount: random.next(),
+    });
+  }
+}

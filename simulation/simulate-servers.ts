@@ -1,0 +1,150 @@
+import { Faults } from './faults.ts';
+import { clockErrorMax } from './leases/expiry-bound.ts';
+import { KeyClient } from './keys/key-client.ts';
+import { WatchClient } from './watches/watch-client.ts';
+import { LeaseHolder } from './leases/lease-holder.ts';
+import type { ServersScenario } from './servers-scenario.ts';
+import type { SimulationOptions, SimulationReport } from './simulation-report.ts';
+import { World } from './world/world.ts';
+
+/** After healing: until every server serves and one leads. */
+const maxRecoveryMs = 15_000;
+const recoveryStepMs = 250;
+/** Then: enough for every renewal to be answered, and for every watch to catch up. */
+const settleMs = 2_500;
+/** The client that makes the last requests. */
+const proverNumber = 100;
+/** The longest delay of an expiry on a healthy cluster. */
+const healthySlackMs = 1_000;
+/** Clients of existing leases must have been answered this recently. */
+const freshMs = 1_000;
+
+/** Servers on one log: faults are injected, then healed, and the cluster must recover completely. */
+export async function simulateServers(
+  scenario: ServersScenario,
+  { hidesSuspension = false, print }: SimulationOptions,
+): Promise<SimulationReport> {
+  const { seed, servers, isShared, maxPendingCommands, lateShare, snapshotCount, faultsMs } = scenario;
+  const world = new World({
+    seed,
+    servers,
+    isShared,
+    maxPendingCommands,
+    lateShare,
+    windowBytes: scenario.windowBytes,
+    serverFlags: [
+      ...['--snapshot-count', `${snapshotCount}`, '--watch-progress-notify-interval', '700ms'],
+      ...(scenario.readsByLease ? ['--reads', 'lease'] : []),
+    ],
+    hidesSuspension,
+    print,
+  });
+  const { schedule, leases } = world;
+  const holders = Array.from({ length: scenario.holders }, (_, index) => newHolder(world, scenario, index));
+  const keyClients = Array.from({ length: scenario.keyClients }, (_, at) => newKeyClient(world, scenario, at + 1));
+  const watchClients = Array.from({ length: scenario.watchClients }, (_, at) => newWatchClient(world, at + 1));
+  const faults = new Faults(world);
+  world.start();
+  for (const client of [...holders, ...keyClients, ...watchClients]) client.start();
+  faults.start(scenario.faults, scenario.engineTrouble);
+  await schedule.runUntil(faultsMs);
+  faults.heal();
+  for (const client of [...holders, ...keyClients, ...watchClients]) client.settle();
+  const limitMs = faultsMs + maxRecoveryMs;
+  while (!world.isWhole && schedule.nowMs < limitMs) await schedule.runUntil(schedule.nowMs + recoveryStepMs);
+  if (!world.isWhole) world.violations.report('liveness', 'not every server serves long after all faults');
+  const prover = scenario.keyClients > 0 ? newKeyClient(world, scenario, proverNumber) : undefined;
+  prover?.prove(schedule.nowMs + settleMs);
+  await schedule.runUntil(schedule.nowMs + settleMs);
+  if (prover?.isProved === false) world.violations.report('liveness', 'no request about keys is answered');
+  const { currentRevision } = world.keys.oracle;
+  const kept = holders.filter(({ isRenewing, id }) => isRenewing && leases.exists(id));
+  await schedule.runUntil(schedule.nowMs + scenario.ttlMs[1] * (1 + clockErrorMax) + healthySlackMs);
+  world.keys.finish();
+  world.watches.finish(currentRevision);
+  judgeEnd(world, holders, kept);
+  const counts = world.coverage.totals;
+  return {
+    seed,
+    violations: world.allViolations,
+    traceHash: schedule.traceHash,
+    counts,
+    wronglyAwakeMs: leases.wronglyAwakeMs,
+  };
+}
+
+function newHolder(world: World, { ttlMs }: ServersScenario, index: number): LeaseHolder {
+  const name = `holder-${index + 1}`;
+  const random = world.random(name);
+  const clock = world.clientClock();
+  return new LeaseHolder({
+    id: BigInt(index + 1),
+    ttlMs: Math.round(random.between(...ttlMs)),
+    clock,
+    random,
+    checker: world.leases,
+    toldRevision: () => world.keys.toldRevision,
+    connect: () => world.connect(name, clock, random),
+  });
+}
+
+function newKeyClient(world: World, { compactChance, largeBytes }: ServersScenario, number: number): KeyClient {
+  const name = `key-client-${number}`;
+  const random = world.random(name);
+  const clock = world.clientClock();
+  return new KeyClient({
+    number,
+    clock,
+    random,
+    connect: () => world.connect(name, clock, random),
+    checker: world.keys,
+    coverage: world.coverage,
+    compactChance,
+    largeBytes,
+  });
+}
+
+function newWatchClient(world: World, number: number): WatchClient {
+  const name = `watch-client-${number}`;
+  const random = world.random(name);
+  const clock = world.clientClock();
+  return new WatchClient({
+    number,
+    clock,
+    random,
+    connect: () => world.connect(name, clock, random),
+    checker: world.watches,
+    coverage: world.coverage,
+    standStill: (forMs) => {
+      clock.pause();
+      world.schedule.in(forMs, () => clock.resume());
+    },
+  });
+}
+
+/** The rules of a cluster that has been healthy for long enough. */
+function judgeEnd(world: World, holders: readonly LeaseHolder[], kept: readonly LeaseHolder[]): void {
+  const { leases, schedule, violations } = world;
+  for (const { id, ttlMs, lastSuccessMs } of kept) {
+    if (!leases.exists(id) && leases.endOf(id)?.cause === 'revoked') continue;
+    if (!leases.exists(id)) violations.report('L10', `lease ${id} is gone although it was always renewed`);
+    else if (lastSuccessMs < schedule.nowMs - ttlMs - freshMs) {
+      violations.report('liveness', `renewals of lease ${id} are not answered`);
+    }
+  }
+  for (const { id, isRenewing } of holders) {
+    if (!isRenewing && leases.exists(id)) {
+      violations.report('L7', `lease ${id} was abandoned long ago, and still exists`);
+    }
+  }
+  const { appliedIndex } = leases.state;
+  const lastHash = leases.state.stateHash();
+  for (const { name, process } of world.machines) {
+    const state = process.server?.state;
+    if (state === undefined || state.appliedIndex + 20 < appliedIndex) {
+      violations.report('liveness', `${name} does not follow`);
+    } else if (state.appliedIndex === appliedIndex && state.stateHash() !== lastHash) {
+      violations.report('L9', `the state of ${name} differs at index ${appliedIndex}`);
+    }
+  }
+}
