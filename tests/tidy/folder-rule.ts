@@ -14,9 +14,10 @@ const folders: Readonly<Record<string, Folders>> = {
   core: {
     mvcc: [],
     lease: ['mvcc'],
+    auth: ['lease', 'mvcc'],
     watch: ['mvcc'],
-    snapshot: ['lease', 'mvcc', 'state-machine'],
-    'state-machine': ['lease', 'mvcc', 'snapshot'],
+    snapshot: ['auth', 'lease', 'mvcc', 'state-machine'],
+    'state-machine': ['auth', 'lease', 'mvcc', 'snapshot'],
   },
   codec: {},
   'test-support': { clocks: [], etcd: [], http2: [], postgres: [] },

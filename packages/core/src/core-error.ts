@@ -16,7 +16,21 @@ export type CoreErrorCode =
   | 'MemberExists'
   | 'NoSpace'
   | 'StaleEpoch'
-  | 'Corrupt';
+  | 'Corrupt'
+  | 'UserEmpty'
+  | 'UserNotFound'
+  | 'UserAlreadyExists'
+  | 'RoleEmpty'
+  | 'RoleNotFound'
+  | 'RoleAlreadyExists'
+  | 'RoleNotGranted'
+  | 'PermissionNotGranted'
+  | 'InvalidAuthManagement'
+  | 'RootUserNotExist'
+  | 'RootRoleNotGranted'
+  | 'AuthNotEnabled'
+  | 'AuthOldRevision'
+  | 'PermissionDenied';
 
 export interface CoreError {
   readonly kind: 'error';

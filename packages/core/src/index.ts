@@ -1,3 +1,7 @@
+export type { AccessCheck } from './auth/access-check.ts';
+export type { AuthState } from './auth/auth-state.ts';
+export { anonymous, rootName } from './auth/auth-types.ts';
+export type { AuthChange, Permission, PermissionType, Requester, Role, User } from './auth/auth-types.ts';
 export { coreError } from './core-error.ts';
 export type { CoreError, CoreErrorCode } from './core-error.ts';
 export { leaseOverheadBytes } from './lease/lease-collection.ts';

@@ -1,4 +1,5 @@
 import { BTree, compareStrings } from '../mvcc/btree.ts';
+import type { IntervalSet } from '../mvcc/interval-set.ts';
 import type { KeyEntry } from '../mvcc/key-entry.ts';
 
 /** Up to this many keys are a sorted array; more keys are a tree. */
@@ -48,6 +49,27 @@ export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void):
   if (keys instanceof BTree) keys.forEachPair((_key, entry) => visit(entry));
   else if (Array.isArray(keys)) keys.forEach(visit);
   else visit(keys);
+}
+
+/**
+ * The first key that is in none of the intervals. Costs a lookup for each interval that contains keys, however many keys
+ * it contains.
+ */
+export function firstKeyOutside(keys: AttachedKeys, intervals: IntervalSet): string | undefined {
+  let key = firstKeyFrom(keys, '');
+  while (key !== undefined) {
+    const end = intervals.endAround(key);
+    if (end === undefined) return key;
+    key = firstKeyFrom(keys, end);
+  }
+  return undefined;
+}
+
+function firstKeyFrom(keys: AttachedKeys, from: string): string | undefined {
+  if (keys === undefined) return undefined;
+  if (keys instanceof BTree) return keys.getPairOrNextHigher(from)?.[0];
+  if (Array.isArray(keys)) return keys[positionOf(keys, from)]?.head.key;
+  return keys.head.key >= from ? keys.head.key : undefined;
 }
 
 /** The keys at the moment of the call, also when the lease changes during the iteration. */

@@ -1,7 +1,8 @@
 import { BTree, compareBigints } from '../mvcc/btree.ts';
+import type { IntervalSet } from '../mvcc/interval-set.ts';
 import type { KeyEntry } from '../mvcc/key-entry.ts';
 import type { LeaseLinks } from '../mvcc/lease-links.ts';
-import { attachKey, countKeys, detachKey, frozenKeys, visitKeys } from './attached-keys.ts';
+import { attachKey, countKeys, detachKey, firstKeyOutside, frozenKeys, visitKeys } from './attached-keys.ts';
 import type { AttachedKeys } from './attached-keys.ts';
 import { EpochEnds } from './epoch-ends.ts';
 import type { Lease } from './lease-types.ts';
@@ -112,6 +113,11 @@ export class LeaseCollection implements LeaseLinks {
   /** In byte order, at the moment of the call; none for a lease that does not exist. */
   keysOf(id: bigint): Iterator<string> {
     return frozenKeys(this.#leases.get(id)?.attached);
+  }
+
+  /** The first key of the lease that is in none of the intervals; see firstKeyOutside for what it costs. */
+  keyOutside(id: bigint, intervals: IntervalSet): string | undefined {
+    return firstKeyOutside(this.#leases.get(id)?.attached, intervals);
   }
 
   /** Cluster time; undefined while the deadline is in the leader's memory in the current epoch. */

@@ -1,3 +1,11 @@
+/** After every key, because a key has only chars up to 0xff. */
+const behindAllKeys = '\u{100}';
+
+/** The first string after a range that is given as in a RangeRequest. */
+export function endOfRange(key: string, rangeEnd: string): string {
+  return rangeEnd === '' ? `${key}\0` : rangeEnd === '\0' ? behindAllKeys : rangeEnd;
+}
+
 /**
  * A set of strings given as intervals [from, to). The intervals are sorted and disjoint, so a lookup is a binary
  * search.
@@ -24,8 +32,25 @@ export class IntervalSet {
   }
 
   has(text: string): boolean {
+    return this.endAround(text) !== undefined;
+  }
+
+  /** Whether one interval contains all of [from, to). An inverted interval needs one that contains both its ends. */
+  covers(from: string, to: string): boolean {
+    const at = this.#intervalAround(from);
+    return at >= 0 && this.#froms[at]! < to && to <= this.#tos[at]!;
+  }
+
+  /** The end of the interval that contains the string. */
+  endAround(text: string): string | undefined {
+    const at = this.#intervalAround(text);
+    return at < 0 ? undefined : this.#tos[at];
+  }
+
+  /** -1: none contains it. */
+  #intervalAround(text: string): number {
     const at = countBelow(this.#froms, `${text}\0`) - 1;
-    return at >= 0 && text < this.#tos[at]!;
+    return at >= 0 && text < this.#tos[at]! ? at : -1;
   }
 }
 

@@ -1,7 +1,7 @@
 import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
 import { compareHolds } from './compare.ts';
-import { IntervalSet } from './interval-set.ts';
+import { endOfRange, IntervalSet } from './interval-set.ts';
 import type { KeyValueStore } from './key-value-store.ts';
 import type {
   DeleteRangeRequest,
@@ -133,11 +133,8 @@ function checkNotDeleted(deletes: IntervalSet, put: PutRequest): CoreError | und
   return keeps && deletes.has(put.key) ? coreError('KeyNotFound') : undefined;
 }
 
-/** After every key, because a key has only chars up to 0xff. */
-const behindAllKeys = '\u{100}';
-
 function addDelete(deletes: IntervalSet, { key, rangeEnd }: DeleteRangeRequest): void {
-  deletes.add(key, rangeEnd === '' ? `${key}\0` : rangeEnd === '\0' ? behindAllKeys : rangeEnd);
+  deletes.add(key, endOfRange(key, rangeEnd));
 }
 
 /** A put with a lease needs the lease to exist. */

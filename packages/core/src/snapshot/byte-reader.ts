@@ -81,3 +81,10 @@ export class ByteReader {
     return start;
   }
 }
+
+/** A count, and as many records. */
+export function readList<Item>(input: ByteReader, read: (input: ByteReader) => Item): Item[] {
+  const items: Item[] = [];
+  for (let left = input.varint(); left > 0; left--) items.push(read(input));
+  return items;
+}

@@ -1,8 +1,10 @@
+import { AuthState } from '../auth/auth-state.ts';
 import type { Lease } from '../lease/lease-types.ts';
 import type { KeyValue } from '../mvcc/kv-types.ts';
 import { isTombstone, tombstone } from '../mvcc/key-entry.ts';
 import type { Alarm, ClusterState, Member } from '../state-machine/cluster-state.ts';
-import type { ByteReader } from './byte-reader.ts';
+import { type ByteReader, readList } from './byte-reader.ts';
+import { readAuth, writeAuth } from './auth-record.ts';
 import type { ByteWriter } from './byte-writer.ts';
 
 /** The one record of the cluster block. */
@@ -96,10 +98,13 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
   out.varint(record.compactRevision + 1);
   out.varint(record.currentRevision);
   out.uint32(record.oldestHash);
-  if (cluster.txnLimits === undefined) return;
-  out.varint(cluster.txnLimits.maxRows);
-  out.varint(cluster.txnLimits.maxReplyBytes);
-  out.varint(cluster.txnLimits.maxComparedBytes);
+  const { txnLimits, auth } = cluster;
+  const hasAuth = auth.revision > AuthState.initial.revision;
+  if (txnLimits === undefined && !hasAuth) return;
+  out.varint(txnLimits?.maxRows ?? 0);
+  out.varint(txnLimits?.maxReplyBytes ?? 0);
+  out.varint(txnLimits?.maxComparedBytes ?? 0);
+  if (hasAuth) writeAuth(out, auth);
 }
 
 export function readCluster(input: ByteReader): ClusterRecord {
@@ -115,6 +120,7 @@ export function readCluster(input: ByteReader): ClusterRecord {
     members: readList(input, readMember),
     alarms: readList(input, readAlarm),
     txnLimits: undefined,
+    auth: AuthState.initial,
   };
   const record: ClusterRecord = {
     cluster,
@@ -125,15 +131,11 @@ export function readCluster(input: ByteReader): ClusterRecord {
   };
   // A snapshot of format 1 ends here: its log has no limits.
   if (!input.atEnd) {
-    cluster.txnLimits = { maxRows: input.varint(), maxReplyBytes: input.varint(), maxComparedBytes: input.varint() };
+    const limits = { maxRows: input.varint(), maxReplyBytes: input.varint(), maxComparedBytes: input.varint() };
+    if (limits.maxRows > 0) cluster.txnLimits = limits;
   }
+  if (!input.atEnd) cluster.auth = readAuth(input);
   return record;
-}
-
-function readList<Item>(input: ByteReader, read: (input: ByteReader) => Item): Item[] {
-  const items: Item[] = [];
-  for (let left = input.varint(); left > 0; left--) items.push(read(input));
-  return items;
 }
 
 function writeMember(out: ByteWriter, member: Member): void {

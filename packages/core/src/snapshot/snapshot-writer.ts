@@ -1,8 +1,10 @@
+import { AuthState } from '../auth/auth-state.ts';
 import type { Lease } from '../lease/lease-types.ts';
 import type { KeyEntry } from '../mvcc/key-entry.ts';
 import { isTombstone } from '../mvcc/key-entry.ts';
 import type { KeyValue } from '../mvcc/kv-types.ts';
 import type { KeyValueStore } from '../mvcc/key-value-store.ts';
+import type { ClusterState } from '../state-machine/cluster-state.ts';
 import type { State } from '../state-machine/state.ts';
 import { BlockWriter } from './block-writer.ts';
 import { writeCluster, writeEnd, writeLease, writeVersion } from './records.ts';
@@ -12,6 +14,7 @@ import {
   clusterBlock,
   endBlock,
   formatVersion,
+  formatWithLimits,
   formatWithoutLimits,
   historyBlock,
   leaseBlock,
@@ -51,7 +54,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
     this.#leases = leases.freeze();
     this.#oldest = store.log.firstHeldRevision;
     this.#cluster = {
-      cluster: withSecret ? { ...state.cluster } : { ...state.cluster, secret: '' },
+      cluster: withSecret ? { ...state.cluster } : withoutSecrets(state.cluster),
       epochEnds: leases.epochEnds.entries(),
       compactRevision: store.compactRevision,
       currentRevision: store.currentRevision,
@@ -95,8 +98,7 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   }
 
   *#run(): Generator<Uint8Array, undefined> {
-    const hasLimits = this.#cluster.cluster.txnLimits !== undefined;
-    yield this.#blocks.preamble(hasLimits ? formatVersion : formatWithoutLimits);
+    yield this.#blocks.preamble(formatOf(this.#cluster.cluster));
     writeCluster(this.#blocks.payload, this.#cluster);
     yield* this.#blocks.flush(clusterBlock);
     yield* this.#runLeases();
@@ -168,6 +170,20 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   *#flushRest(kind: BlockKind): Generator<Uint8Array, undefined> {
     if (this.#blocks.payload.length > 0) yield* this.#blocks.flush(kind);
   }
+}
+
+function formatOf({ auth, txnLimits }: ClusterState): number {
+  if (auth.revision > AuthState.initial.revision) return formatVersion;
+  return txnLimits === undefined ? formatWithoutLimits : formatWithLimits;
+}
+
+/**
+ * While authentication is enabled, only root may read a snapshot, and a cluster that is restored from it needs the
+ * passwords. While it is disabled, every client may read it.
+ */
+function withoutSecrets(cluster: ClusterState): ClusterState {
+  const auth = cluster.auth.enabled ? cluster.auth : cluster.auth.withoutPasswords();
+  return { ...cluster, secret: '', auth };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { AuthState } from '../auth/auth-state.ts';
 import type { TxnLimits } from '../mvcc/txn-limits.ts';
 import type { AlarmKind } from './command.ts';
 
@@ -12,7 +13,7 @@ export interface Alarm {
   readonly alarm: AlarmKind;
 }
 
-/** Leader, cluster time and members. */
+/** Leader, cluster time, members and users. */
 export interface ClusterState {
   /** 0n until the cluster is created. */
   clusterId: bigint;
@@ -32,6 +33,7 @@ export interface ClusterState {
   alarms: readonly Alarm[];
   /** Undefined until an entry sets them: the log of an earlier version is replayed without limits. */
   txnLimits: TxnLimits | undefined;
+  auth: AuthState;
 }
 
 export function emptyCluster(): ClusterState {
@@ -47,5 +49,6 @@ export function emptyCluster(): ClusterState {
     members: [],
     alarms: [],
     txnLimits: undefined,
+    auth: AuthState.initial,
   };
 }

@@ -7,13 +7,19 @@ import type {
   TxnRequest,
   TxnResult,
 } from '../mvcc/kv-types.ts';
+import type { AuthChange, Requester } from '../auth/auth-types.ts';
 import type { CoreError } from '../core-error.ts';
 
 /**
  * Every command that can change the state. Ids, times and random values are part of the command: the core generates
  * none. A refused command changes nothing and returns a CoreError, the same on every server.
+ *
+ * `by` is set on the commands that clients ask for while authentication is enabled. Their permission is checked when
+ * they are applied.
  */
-export type Command =
+export type Command = CommandBody & { readonly by?: Requester };
+
+export type CommandBody =
   | { readonly kind: 'put'; readonly put: PutRequest }
   | { readonly kind: 'deleteRange'; readonly deleteRange: DeleteRangeRequest }
   | { readonly kind: 'txn'; readonly txn: TxnRequest }
@@ -52,7 +58,8 @@ export type Command =
       readonly action: 'activate' | 'deactivate';
       readonly memberId: bigint;
       readonly alarm: AlarmKind;
-    };
+    }
+  | { readonly kind: 'auth'; readonly change: AuthChange };
 
 export type AlarmKind = 'nospace' | 'corrupt';
 

@@ -1,4 +1,5 @@
 import { coreError } from '../core-error.ts';
+import { applyAuthChange } from './auth-commands.ts';
 import {
   applyAlarm,
   applyClaim,
@@ -11,6 +12,7 @@ import {
   ok,
 } from './cluster-commands.ts';
 import type { Command, CommandResponse } from './command.ts';
+import { checkCommandAccess } from './command-access.ts';
 import { applyCompactCommand, applyDeleteRangeCommand, applyPutCommand, applyTxnCommand } from './kv-commands.ts';
 import {
   applyCheckpointLeases,
@@ -40,6 +42,7 @@ const kinds: Readonly<Record<Command['kind'], boolean>> = {
   removeMember: false,
   alarm: false,
   setTxnLimits: false,
+  auth: false,
 };
 
 /** Throws for a command that this version does not know, which a newer server has written. */
@@ -58,6 +61,10 @@ export function dispatchCommand(
   command: Command,
   position: number,
 ): CommandResponse {
+  if (state.cluster.auth.enabled) {
+    const refused = checkCommandAccess(state, command);
+    if (refused !== undefined) return refused;
+  }
   if (kinds[command.kind] && isAlarmed(state, 'corrupt')) return coreError('Corrupt');
   switch (command.kind) {
     case 'put':
@@ -95,5 +102,7 @@ export function dispatchCommand(
       return applySetTxnLimits(state, command.limits);
     case 'alarm':
       return applyAlarm(state, command.action, { memberId: command.memberId, alarm: command.alarm });
+    case 'auth':
+      return applyAuthChange(state, command.change);
   }
 }

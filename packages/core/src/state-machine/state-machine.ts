@@ -1,3 +1,6 @@
+import { AccessCheck } from '../auth/access-check.ts';
+import type { AuthState } from '../auth/auth-state.ts';
+import type { Requester } from '../auth/auth-types.ts';
 import { coreError } from '../core-error.ts';
 import type { CoreError } from '../core-error.ts';
 import type { Lease } from '../lease/lease-types.ts';
@@ -162,6 +165,20 @@ export class StateMachine {
     return this.#state.cluster.alarms;
   }
 
+  /** Users, roles and permissions. */
+  get auth(): AuthState {
+    return this.#state.cluster.auth;
+  }
+
+  /**
+   * What the requester may read at this moment; undefined while authentication is disabled. Reads must be checked in the
+   * turn in which they read. Commands need no check beforehand: apply checks them.
+   */
+  accessOf(by: Requester | undefined): AccessCheck | undefined {
+    const { cluster, leases } = this.#state;
+    return cluster.auth.enabled ? new AccessCheck(cluster.auth, leases, by) : undefined;
+  }
+
   range(request: RangeRequest): RangeResult | CoreError {
     if (isAlarmed(this.#state, 'corrupt')) return coreError('Corrupt');
     return readRange(this.#state.store, request);
@@ -265,9 +282,9 @@ export class StateMachine {
     return this.#state.leases.deadlineOf(lease);
   }
 
-  /** An estimate of the memory of keys and leases, including compacted versions that are not freed yet. */
+  /** An estimate of the memory of keys, leases and users, including compacted versions that are not freed yet. */
   get sizeBytes(): number {
-    return this.#state.store.heldBytes + this.#state.leases.bytes;
+    return this.#state.store.heldBytes + this.#state.leases.bytes + this.auth.bytes;
   }
 
   /**
@@ -281,7 +298,7 @@ export class StateMachine {
 
   /** The part of `sizeBytes` that would be left after a compaction of all past revisions. */
   get sizeInUseBytes(): number {
-    return this.#state.store.liveBytes + this.#state.leases.bytes;
+    return this.#state.store.liveBytes + this.#state.leases.bytes + this.auth.bytes;
   }
 
   /**

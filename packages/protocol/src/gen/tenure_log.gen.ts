@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tenure_log.proto.
  */
 export const file_tenure_log: GenFile = /*@__PURE__*/
-  fileDesc("ChB0ZW51cmVfbG9nLnByb3RvEg10ZW51cmUubG9nLnYxIjcKCkxlYXNlR3JhbnQSCgoCaWQYASABKAMSDgoGdHRsX21zGAIgASgDEg0KBWxhYmVsGAMgASgJIhkKC0xlYXNlUmV2b2tlEgoKAmlkGAEgASgDIm8KDEV4cGlyZUxlYXNlcxIzCgZsZWFzZXMYASADKAsyIy50ZW51cmUubG9nLnYxLkV4cGlyZUxlYXNlcy5MZWFzZUF0GioKB0xlYXNlQXQSCgoCaWQYASABKAMSEwoLcmVuZXdfaW5kZXgYAiABKAMikAEKEENoZWNrcG9pbnRMZWFzZXMSOQoGbGVhc2VzGAEgAygLMikudGVudXJlLmxvZy52MS5DaGVja3BvaW50TGVhc2VzLkxlYXNlRGF0ZRpBCglMZWFzZURhdGUSCgoCaWQYASABKAMSEwoLcmVuZXdfaW5kZXgYAiABKAMSEwoLZGVhZGxpbmVfbXMYAyABKAMiGgoLUmVuZXdMZWFzZXMSCwoDaWRzGAEgAygDIj8KBUNsYWltEg0KBWVwb2NoGAEgASgDEg4KBmxlYWRlchgCIAEoCRIXCg9sZWFkZXJfbGVhc2VfbXMYAyABKAMiCwoJSGVhcnRiZWF0IjMKDUNyZWF0ZUNsdXN0ZXISEgoKY2x1c3Rlcl9pZBgBIAEoBBIOCgZzZWNyZXQYAiABKAkiGAoGUmVzaWduEg4KBnRhcmdldBgBIAEoBCIaCgxSZW1vdmVNZW1iZXISCgoCaWQYASABKAQiPwoOUmVnaXN0ZXJNZW1iZXISCgoCaWQYASABKAQSDAoEbmFtZRgCIAEoCRITCgtjbGllbnRfdXJscxgDIAMoCSKBAgoFQWxhcm0SKwoGYWN0aW9uGAEgASgOMhsudGVudXJlLmxvZy52MS5BbGFybS5BY3Rpb24SEQoJbWVtYmVyX2lkGAIgASgEEigKBWFsYXJtGAMgASgOMhkudGVudXJlLmxvZy52MS5BbGFybS5LaW5kIkwKBkFjdGlvbhIWChJBQ1RJT05fVU5TUEVDSUZJRUQQABITCg9BQ1RJT05fQUNUSVZBVEUQARIVChFBQ1RJT05fREVBQ1RJVkFURRACIkAKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhAKDEtJTkRfTk9TUEFDRRABEhAKDEtJTkRfQ09SUlVQVBACIhsKB0NvbXBhY3QSEAoIcmV2aXNpb24YASABKAMiVQoMU2V0VHhuTGltaXRzEhAKCG1heF9yb3dzGAEgASgDEhcKD21heF9yZXBseV9ieXRlcxgCIAEoAxIaChJtYXhfY29tcGFyZWRfYnl0ZXMYAyABKANiBnByb3RvMw");
+  fileDesc("ChB0ZW51cmVfbG9nLnByb3RvEg10ZW51cmUubG9nLnYxIjcKCkxlYXNlR3JhbnQSCgoCaWQYASABKAMSDgoGdHRsX21zGAIgASgDEg0KBWxhYmVsGAMgASgJIhkKC0xlYXNlUmV2b2tlEgoKAmlkGAEgASgDIm8KDEV4cGlyZUxlYXNlcxIzCgZsZWFzZXMYASADKAsyIy50ZW51cmUubG9nLnYxLkV4cGlyZUxlYXNlcy5MZWFzZUF0GioKB0xlYXNlQXQSCgoCaWQYASABKAMSEwoLcmVuZXdfaW5kZXgYAiABKAMikAEKEENoZWNrcG9pbnRMZWFzZXMSOQoGbGVhc2VzGAEgAygLMikudGVudXJlLmxvZy52MS5DaGVja3BvaW50TGVhc2VzLkxlYXNlRGF0ZRpBCglMZWFzZURhdGUSCgoCaWQYASABKAMSEwoLcmVuZXdfaW5kZXgYAiABKAMSEwoLZGVhZGxpbmVfbXMYAyABKAMiGgoLUmVuZXdMZWFzZXMSCwoDaWRzGAEgAygDIj8KBUNsYWltEg0KBWVwb2NoGAEgASgDEg4KBmxlYWRlchgCIAEoCRIXCg9sZWFkZXJfbGVhc2VfbXMYAyABKAMiCwoJSGVhcnRiZWF0IjMKDUNyZWF0ZUNsdXN0ZXISEgoKY2x1c3Rlcl9pZBgBIAEoBBIOCgZzZWNyZXQYAiABKAkiGAoGUmVzaWduEg4KBnRhcmdldBgBIAEoBCIaCgxSZW1vdmVNZW1iZXISCgoCaWQYASABKAQiPwoOUmVnaXN0ZXJNZW1iZXISCgoCaWQYASABKAQSDAoEbmFtZRgCIAEoCRITCgtjbGllbnRfdXJscxgDIAMoCSKBAgoFQWxhcm0SKwoGYWN0aW9uGAEgASgOMhsudGVudXJlLmxvZy52MS5BbGFybS5BY3Rpb24SEQoJbWVtYmVyX2lkGAIgASgEEigKBWFsYXJtGAMgASgOMhkudGVudXJlLmxvZy52MS5BbGFybS5LaW5kIkwKBkFjdGlvbhIWChJBQ1RJT05fVU5TUEVDSUZJRUQQABITCg9BQ1RJT05fQUNUSVZBVEUQARIVChFBQ1RJT05fREVBQ1RJVkFURRACIkAKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhAKDEtJTkRfTk9TUEFDRRABEhAKDEtJTkRfQ09SUlVQVBACIhsKB0NvbXBhY3QSEAoIcmV2aXNpb24YASABKAMiVQoMU2V0VHhuTGltaXRzEhAKCG1heF9yb3dzGAEgASgDEhcKD21heF9yZXBseV9ieXRlcxgCIAEoAxIaChJtYXhfY29tcGFyZWRfYnl0ZXMYAyABKAMiTwoJUmVxdWVzdGVkEgwKBHVzZXIYASABKAkSFQoNYXV0aF9yZXZpc2lvbhgCIAEoAxIMCgRraW5kGAMgASgNEg8KB3BheWxvYWQYBCABKAwiuwcKBEF1dGgSLQoGZW5hYmxlGAEgASgLMhsudGVudXJlLmxvZy52MS5BdXRoLk5vdGhpbmdIABIuCgdkaXNhYmxlGAIgASgLMhsudGVudXJlLmxvZy52MS5BdXRoLk5vdGhpbmdIABIsCghhZGRfdXNlchgDIAEoCzIYLnRlbnVyZS5sb2cudjEuQXV0aC5Vc2VySAASFQoLZGVsZXRlX3VzZXIYBCABKAlIABIzCg9jaGFuZ2VfcGFzc3dvcmQYBSABKAsyGC50ZW51cmUubG9nLnYxLkF1dGguVXNlckgAEjQKCmdyYW50X3JvbGUYBiABKAsyHi50ZW51cmUubG9nLnYxLkF1dGguUm9sZU9mVXNlckgAEjUKC3Jldm9rZV9yb2xlGAcgASgLMh4udGVudXJlLmxvZy52MS5BdXRoLlJvbGVPZlVzZXJIABISCghhZGRfcm9sZRgIIAEoCUgAEhUKC2RlbGV0ZV9yb2xlGAkgASgJSAASOgoQZ3JhbnRfcGVybWlzc2lvbhgKIAEoCzIeLnRlbnVyZS5sb2cudjEuQXV0aC5QZXJtaXNzaW9uSAASOwoRcmV2b2tlX3Blcm1pc3Npb24YCyABKAsyHi50ZW51cmUubG9nLnYxLkF1dGguUGVybWlzc2lvbkgAEjAKC2lzc3VlX3Rva2VuGAwgASgLMhkudGVudXJlLmxvZy52MS5BdXRoLlRva2VuSAASFgoMcmVjb3Zlcl9yb290GA0gASgJSAAaQAoEVXNlchIMCgRuYW1lGAEgASgJEhUKDXBhc3N3b3JkX2hhc2gYAiABKAkSEwoLbm9fcGFzc3dvcmQYAyABKAgaKAoKUm9sZU9mVXNlchIMCgR1c2VyGAEgASgJEgwKBHJvbGUYAiABKAkavwEKClBlcm1pc3Npb24SDAoEcm9sZRgBIAEoCRIxCgR0eXBlGAIgASgOMiMudGVudXJlLmxvZy52MS5BdXRoLlBlcm1pc3Npb24uVHlwZRILCgNrZXkYAyABKAwSEQoJcmFuZ2VfZW5kGAQgASgMIlAKBFR5cGUSFAoQVFlQRV9VTlNQRUNJRklFRBAAEg0KCVRZUEVfUkVBRBABEg4KClRZUEVfV1JJVEUQAhITCg9UWVBFX1JFQURfV1JJVEUQAxo8CgVUb2tlbhIMCgR1c2VyGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIVCg1hdXRoX3JldmlzaW9uGAMgASgDGgkKB05vdGhpbmdCCAoGY2hhbmdlYgZwcm90bzM");
 
 /**
  * @generated from message tenure.log.v1.LeaseGrant
@@ -427,4 +427,302 @@ export type SetTxnLimits = Message<"tenure.log.v1.SetTxnLimits"> & {
  */
 export const SetTxnLimitsSchema: GenMessage<SetTxnLimits> = /*@__PURE__*/
   messageDesc(file_tenure_log, 13);
+
+/**
+ * A command of a client while authentication was enabled: `payload` is that of a command of `kind`.
+ *
+ * @generated from message tenure.log.v1.Requested
+ */
+export type Requested = Message<"tenure.log.v1.Requested"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int64 auth_revision = 2;
+   */
+  authRevision: bigint;
+
+  /**
+   * @generated from field: uint32 kind = 3;
+   */
+  kind: number;
+
+  /**
+   * @generated from field: bytes payload = 4;
+   */
+  payload: Uint8Array;
+};
+
+/**
+ * Describes the message tenure.log.v1.Requested.
+ * Use `create(RequestedSchema)` to create a new message.
+ */
+export const RequestedSchema: GenMessage<Requested> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 14);
+
+/**
+ * A change of users, roles and permissions.
+ *
+ * @generated from message tenure.log.v1.Auth
+ */
+export type Auth = Message<"tenure.log.v1.Auth"> & {
+  /**
+   * @generated from oneof tenure.log.v1.Auth.change
+   */
+  change: {
+    /**
+     * @generated from field: tenure.log.v1.Auth.Nothing enable = 1;
+     */
+    value: Auth_Nothing;
+    case: "enable";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.Nothing disable = 2;
+     */
+    value: Auth_Nothing;
+    case: "disable";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.User add_user = 3;
+     */
+    value: Auth_User;
+    case: "addUser";
+  } | {
+    /**
+     * @generated from field: string delete_user = 4;
+     */
+    value: string;
+    case: "deleteUser";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.User change_password = 5;
+     */
+    value: Auth_User;
+    case: "changePassword";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.RoleOfUser grant_role = 6;
+     */
+    value: Auth_RoleOfUser;
+    case: "grantRole";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.RoleOfUser revoke_role = 7;
+     */
+    value: Auth_RoleOfUser;
+    case: "revokeRole";
+  } | {
+    /**
+     * @generated from field: string add_role = 8;
+     */
+    value: string;
+    case: "addRole";
+  } | {
+    /**
+     * @generated from field: string delete_role = 9;
+     */
+    value: string;
+    case: "deleteRole";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.Permission grant_permission = 10;
+     */
+    value: Auth_Permission;
+    case: "grantPermission";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.Permission revoke_permission = 11;
+     */
+    value: Auth_Permission;
+    case: "revokePermission";
+  } | {
+    /**
+     * @generated from field: tenure.log.v1.Auth.Token issue_token = 12;
+     */
+    value: Auth_Token;
+    case: "issueToken";
+  } | {
+    /**
+     * The operator sets the password of root: the hash.
+     *
+     * @generated from field: string recover_root = 13;
+     */
+    value: string;
+    case: "recoverRoot";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.
+ * Use `create(AuthSchema)` to create a new message.
+ */
+export const AuthSchema: GenMessage<Auth> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15);
+
+/**
+ * @generated from message tenure.log.v1.Auth.User
+ */
+export type Auth_User = Message<"tenure.log.v1.Auth.User"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * As servers make it; empty for a user who cannot log in with a password.
+   *
+   * @generated from field: string password_hash = 2;
+   */
+  passwordHash: string;
+
+  /**
+   * @generated from field: bool no_password = 3;
+   */
+  noPassword: boolean;
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.User.
+ * Use `create(Auth_UserSchema)` to create a new message.
+ */
+export const Auth_UserSchema: GenMessage<Auth_User> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15, 0);
+
+/**
+ * @generated from message tenure.log.v1.Auth.RoleOfUser
+ */
+export type Auth_RoleOfUser = Message<"tenure.log.v1.Auth.RoleOfUser"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * @generated from field: string role = 2;
+   */
+  role: string;
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.RoleOfUser.
+ * Use `create(Auth_RoleOfUserSchema)` to create a new message.
+ */
+export const Auth_RoleOfUserSchema: GenMessage<Auth_RoleOfUser> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15, 1);
+
+/**
+ * @generated from message tenure.log.v1.Auth.Permission
+ */
+export type Auth_Permission = Message<"tenure.log.v1.Auth.Permission"> & {
+  /**
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * Not used by a revocation.
+   *
+   * @generated from field: tenure.log.v1.Auth.Permission.Type type = 2;
+   */
+  type: Auth_Permission_Type;
+
+  /**
+   * @generated from field: bytes key = 3;
+   */
+  key: Uint8Array;
+
+  /**
+   * @generated from field: bytes range_end = 4;
+   */
+  rangeEnd: Uint8Array;
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.Permission.
+ * Use `create(Auth_PermissionSchema)` to create a new message.
+ */
+export const Auth_PermissionSchema: GenMessage<Auth_Permission> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15, 2);
+
+/**
+ * @generated from enum tenure.log.v1.Auth.Permission.Type
+ */
+export const Auth_Permission_Type = {
+  /**
+   * @generated from enum value: TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: TYPE_READ = 1;
+   */
+  READ: 1,
+
+  /**
+   * @generated from enum value: TYPE_WRITE = 2;
+   */
+  WRITE: 2,
+
+  /**
+   * @generated from enum value: TYPE_READ_WRITE = 3;
+   */
+  READ_WRITE: 3,
+} as const;
+
+/**
+ * @generated from enum tenure.log.v1.Auth.Permission.Type
+ */
+export type Auth_Permission_Type = (typeof Auth_Permission_Type)[keyof typeof Auth_Permission_Type] | UnknownEnum;
+
+/**
+ * Describes the enum tenure.log.v1.Auth.Permission.Type.
+ */
+export const Auth_Permission_TypeSchema: GenEnum<Auth_Permission_Type> = /*@__PURE__*/
+  enumDesc(file_tenure_log, 15, 2, 0);
+
+/**
+ * A server issues a token to a user whose password it has checked by the auth data of that revision.
+ *
+ * @generated from message tenure.log.v1.Auth.Token
+ */
+export type Auth_Token = Message<"tenure.log.v1.Auth.Token"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * SHA-256 of the token, in hexadecimal.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: int64 auth_revision = 3;
+   */
+  authRevision: bigint;
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.Token.
+ * Use `create(Auth_TokenSchema)` to create a new message.
+ */
+export const Auth_TokenSchema: GenMessage<Auth_Token> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15, 3);
+
+/**
+ * @generated from message tenure.log.v1.Auth.Nothing
+ */
+export type Auth_Nothing = Message<"tenure.log.v1.Auth.Nothing"> & {
+};
+
+/**
+ * Describes the message tenure.log.v1.Auth.Nothing.
+ * Use `create(Auth_NothingSchema)` to create a new message.
+ */
+export const Auth_NothingSchema: GenMessage<Auth_Nothing> = /*@__PURE__*/
+  messageDesc(file_tenure_log, 15, 4);
 

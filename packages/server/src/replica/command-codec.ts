@@ -12,6 +12,7 @@ import {
   encodeTxnRequest,
   frameHeadroomBytes,
 } from '@tenure/codec';
+import { authChangeOf, authMessageOf } from './auth-codec.ts';
 import type { EncodedCommand } from './entry-codec.ts';
 
 /** Kinds of commands in the log. A number is permanent; a new kind stops a server that does not know it. */
@@ -33,13 +34,20 @@ const kinds = {
   resign: 15,
   removeMember: 16,
   setTxnLimits: 17,
+  auth: 18,
 } as const satisfies Record<Command['kind'], number>;
 
+/** A command with its requester. It came with the same version as the auth data, without which it is not written. */
+const requestedKind = 19;
+
 /** Kinds are numbered in the order in which versions of Tenure brought them. */
-export const newestCommandKind = Math.max(...Object.values(kinds));
+export const newestCommandKind = Math.max(requestedKind, ...Object.values(kinds));
 
 /** From which kind on a server knows the limits of transactions. */
 export const txnLimitsKind = kinds.setTxnLimits;
+
+/** From which kind on a server checks permissions. */
+export const authKind = kinds.auth;
 
 const noBytes = Buffer.alloc(0);
 
@@ -48,7 +56,12 @@ const noBytes = Buffer.alloc(0);
  * own message: the bytes go to the log as they came in.
  */
 export function encodeCommand(command: Command, raw?: Buffer): EncodedCommand {
-  return { kind: kinds[command.kind], payload: raw ?? encodePayload(command) };
+  const kind = kinds[command.kind];
+  const payload = raw ?? encodePayload(command);
+  if (command.by === undefined) return { kind, payload };
+  const { user, authRevision } = command.by;
+  const requested = { user, authRevision: BigInt(authRevision), kind, payload };
+  return { kind: requestedKind, payload: bytesOf(tenureLog.RequestedSchema, requested) };
 }
 
 function encodePayload(command: Command): Buffer {
@@ -111,6 +124,8 @@ function encodePayload(command: Command): Buffer {
         memberId: command.memberId,
         alarm: command.alarm === 'nospace' ? tenureLog.Alarm_Kind.NOSPACE : tenureLog.Alarm_Kind.CORRUPT,
       });
+    case 'auth':
+      return bytesOf(tenureLog.AuthSchema, { change: authMessageOf(command.change) });
   }
 }
 
@@ -188,6 +203,7 @@ const decoders: Readonly<Record<number, Decode>> = {
       alarm: alarm === tenureLog.Alarm_Kind.NOSPACE ? 'nospace' : 'corrupt',
     };
   },
+  [kinds.auth]: (payload) => ({ kind: 'auth', change: authChangeOf(decodeMessage(tenureLog.AuthSchema, payload)) }),
 };
 
 /**
@@ -195,6 +211,14 @@ const decoders: Readonly<Record<number, Decode>> = {
  * applied.
  */
 export function decodeCommand({ kind, payload }: EncodedCommand): Command {
+  if (kind !== requestedKind) return decodeBody(kind, payload);
+  const requested = decodeMessage(tenureLog.RequestedSchema, payload);
+  const by = { user: requested.user, authRevision: Number(requested.authRevision) };
+  const { buffer, byteOffset, byteLength } = requested.payload;
+  return { ...decodeBody(requested.kind, Buffer.from(buffer, byteOffset, byteLength)), by };
+}
+
+function decodeBody(kind: number, payload: Buffer): Command {
   const decode = decoders[kind];
   if (decode === undefined) {
     throw new Error(

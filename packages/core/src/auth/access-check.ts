@@ -1,0 +1,143 @@
+import { type CoreError, coreError } from '../core-error.ts';
+import type { LeaseCollection } from '../lease/lease-collection.ts';
+import { endOfRange, type IntervalSet } from '../mvcc/interval-set.ts';
+import type { PutRequest, RequestOp, TxnRequest } from '../mvcc/kv-types.ts';
+import type { AuthState } from './auth-state.ts';
+import type { Requester, User } from './auth-types.ts';
+
+/** What a requester may do. Undefined in place of an error: it is allowed. */
+type Verdict = CoreError | undefined;
+
+interface KeyRange {
+  readonly key: string;
+  readonly rangeEnd: string;
+}
+
+type Leases = Pick<LeaseCollection, 'keyOutside'>;
+
+/**
+ * Decides whether `by` may do something while authentication is enabled; the only place that decides it, for commands
+ * when they are applied and for reads when they read. Undefined `by` is a client without an identity.
+ *
+ * Every operation of both branches of a transaction is checked, nested ones too, and every comparison as a read: what a
+ * transaction would do otherwise must not be told by its outcome.
+ */
+export class AccessCheck {
+  readonly #auth: AuthState;
+  readonly #leases: Leases;
+  readonly #by: Requester | undefined;
+
+  constructor(auth: AuthState, leases: Leases, by: Requester | undefined) {
+    this.#auth = auth;
+    this.#leases = leases;
+    this.#by = by;
+  }
+
+  /** Any user. */
+  user(): Verdict {
+    const user = this.#user();
+    return 'code' in user ? user : undefined;
+  }
+
+  /** A user with the role root. As in etcd, an identity from before the last change of auth data is enough. */
+  root(): Verdict {
+    const by = this.#by;
+    if (by === undefined || by.user === '') return coreError('UserEmpty');
+    const user = this.#auth.users.get(by.user);
+    return user !== undefined && this.#auth.isRoot(user) ? undefined : coreError('PermissionDenied');
+  }
+
+  /** The user themself, or root. */
+  self(name: string): Verdict {
+    const refused = this.root();
+    return refused === undefined || (this.#by?.user === name && name !== '') ? undefined : refused;
+  }
+
+  /** A user with that role, or root. */
+  holderOf(role: string): Verdict {
+    const refused = this.root();
+    if (refused === undefined) return undefined;
+    const user = this.#auth.users.get(this.#by?.user ?? '');
+    return user?.roles.includes(role) === true ? undefined : refused;
+  }
+
+  read(range: KeyRange): Verdict {
+    return this.#range('read', range);
+  }
+
+  put({ key, lease, prevKv }: PutRequest): Verdict {
+    const range: KeyRange = { key, rangeEnd: '' };
+    const refused = this.#range('write', range) ?? (prevKv ? this.read(range) : undefined);
+    return refused ?? (lease === 0n ? undefined : this.writeKeysOf(lease));
+  }
+
+  deleteRange(range: KeyRange & { readonly prevKv: boolean }): Verdict {
+    return (range.prevKv ? this.read(range) : undefined) ?? this.#range('write', range);
+  }
+
+  txn({ compare, success, failure }: TxnRequest): Verdict {
+    return (
+      firstOf(compare, (one) => this.read(one)) ??
+      firstOf(success, (op) => this.#operation(op)) ??
+      firstOf(failure, (op) => this.#operation(op))
+    );
+  }
+
+  /** All keys attached to a lease, whose end deletes them. A lease without keys needs a user only. */
+  writeKeysOf(lease: bigint): Verdict {
+    return this.#keysOf(lease, 'write');
+  }
+
+  readKeysOf(lease: bigint): Verdict {
+    return this.#keysOf(lease, 'read');
+  }
+
+  #keysOf(lease: bigint, type: 'read' | 'write'): Verdict {
+    const allowed = this.#allowed(type);
+    if (allowed === undefined || 'code' in allowed) return allowed;
+    return this.#leases.keyOutside(lease, allowed) === undefined ? undefined : coreError('PermissionDenied');
+  }
+
+  #operation(op: RequestOp): Verdict {
+    switch (op.kind) {
+      case 'range':
+        return this.read(op.range);
+      case 'put':
+        return this.put(op.put);
+      case 'deleteRange':
+        return this.deleteRange(op.deleteRange);
+      case 'txn':
+        return this.txn(op.txn);
+      case 'empty':
+        return undefined;
+    }
+  }
+
+  #range(type: 'read' | 'write', { key, rangeEnd }: KeyRange): Verdict {
+    const allowed = this.#allowed(type);
+    if (allowed === undefined || 'code' in allowed) return allowed;
+    return allowed.covers(key, endOfRange(key, rangeEnd)) ? undefined : coreError('PermissionDenied');
+  }
+
+  /** The ranges in which the requester may read or write; undefined for all. */
+  #allowed(type: 'read' | 'write'): IntervalSet | CoreError | undefined {
+    const user = this.#user();
+    if ('code' in user) return user;
+    return this.#auth.isRoot(user) ? undefined : this.#auth.rangesOf(user)[type];
+  }
+
+  #user(): User | CoreError {
+    const by = this.#by;
+    if (by === undefined || by.authRevision === 0) return coreError('UserEmpty');
+    if (by.authRevision < this.#auth.revision) return coreError('AuthOldRevision');
+    return this.#auth.users.get(by.user) ?? coreError('PermissionDenied');
+  }
+}
+
+function firstOf<Item>(items: readonly Item[], check: (item: Item) => Verdict): Verdict {
+  for (const item of items) {
+    const refused = check(item);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
