@@ -1,7 +1,7 @@
 import type { NodeClock, Schedule, SeededRandom } from '@tenure/test-support';
 import type { ServerNetwork } from '../../packages/server/src/server-options.ts';
 import { GrpcCode } from '../../packages/server/src/transport/grpc-status.ts';
-import type { GrpcRoutes, MethodHandler } from '../../packages/server/src/transport/transport.ts';
+import type { CallerConnection, GrpcRoutes, MethodHandler } from '../../packages/server/src/transport/transport.ts';
 import { peerLinkPath } from '../../packages/server/src/cluster/leader/peer-service.ts';
 import { CallError, type ClientConnection } from './client-connection.ts';
 import type { PipeNetwork } from './pipe.ts';
@@ -97,7 +97,7 @@ export class SimulatedNetwork implements PipeNetwork {
           end,
           to,
           peerLinkPath,
-          {},
+          { remoteAddress: end.name, commonName: undefined },
           {
             onOpen: () => listener.onOpen(),
             onMessage: (message) => listener.onMessage(message),
@@ -177,7 +177,7 @@ export class SimulatedNetwork implements PipeNetwork {
     return this.#random.chance(0.7) ? this.#random.between(0.2, 5) : this.#random.between(5, 3_000);
   }
 
-  #open(client: StreamEnd, address: string, path: string, connection: object, listener: StreamListener) {
+  #open(client: StreamEnd, address: string, path: string, connection: CallerConnection, listener: StreamListener) {
     const host = this.#hosts.get(address);
     const server = host?.end ?? { name: address, clock: client.clock };
     const stream: SimulatedStream = new SimulatedStream({
@@ -212,16 +212,17 @@ export class SimulatedNetwork implements PipeNetwork {
 class SimulatedConnection implements ClientConnection {
   readonly address: string;
   readonly #client: StreamEnd;
-  readonly #openStream: (path: string, connection: object, listener: StreamListener) => SimulatedStream;
+  readonly #openStream: (path: string, connection: CallerConnection, listener: StreamListener) => SimulatedStream;
   readonly #open = new Set<SimulatedStream>();
-  readonly #token = {};
+  readonly #asServed: CallerConnection;
 
   constructor(
     client: StreamEnd,
     address: string,
-    openStream: (path: string, connection: object, listener: StreamListener) => SimulatedStream,
+    openStream: (path: string, connection: CallerConnection, listener: StreamListener) => SimulatedStream,
   ) {
     this.#client = client;
+    this.#asServed = { remoteAddress: client.name, commonName: undefined };
     this.address = address;
     this.#openStream = openStream;
   }
@@ -248,7 +249,7 @@ class SimulatedConnection implements ClientConnection {
   }
 
   open(path: string, { onMessage, onEnd }: Parameters<ClientConnection['open']>[1]): SimulatedStream {
-    const stream: SimulatedStream = this.#openStream(path, this.#token, {
+    const stream: SimulatedStream = this.#openStream(path, this.#asServed, {
       onMessage,
       onEnd: (end) => {
         this.#open.delete(stream);

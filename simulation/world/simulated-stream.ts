@@ -1,7 +1,12 @@
 import type { NodeClock } from '@tenure/test-support';
 import { frameHeadroomBytes } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from '../../packages/server/src/transport/grpc-status.ts';
-import { builtReply, type DuplexCall, type MethodHandler } from '../../packages/server/src/transport/transport.ts';
+import {
+  builtReply,
+  type CallerConnection,
+  type DuplexCall,
+  type MethodHandler,
+} from '../../packages/server/src/transport/transport.ts';
 import type { CallEnd, ClientStream } from './client-connection.ts';
 import { Pipe, type PipeNetwork } from './pipe.ts';
 
@@ -26,8 +31,7 @@ export interface StreamOptions {
   readonly client: StreamEnd;
   readonly server: StreamEnd;
   readonly path: string;
-  /** The same object for all streams of a connection. */
-  readonly connection: object;
+  readonly connection: CallerConnection;
   readonly listener: StreamListener;
   readonly onOver: (stream: SimulatedStream) => void;
   /** A message of the client has reached the server's socket, even while its process is paused. */
@@ -180,7 +184,7 @@ class ServedCall implements DuplexCall {
   readonly path: string;
   readonly metadata = {};
   readonly deadlineMs = Infinity;
-  readonly connection: object;
+  readonly connection: CallerConnection;
   readonly maxReceiveBytes = maxReceiveBytes;
   onMessage: (message: Buffer) => void = () => {};
   onHalfClose: () => void = () => {};

@@ -12,6 +12,7 @@ import type { DuplexCall } from '../transport/transport.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { systemRandom } from '../random/system-random.ts';
 import { SlicedWork } from './sliced-work.ts';
+import { testConnection } from '../transport/testing/test-connection.ts';
 
 /** A stream of renewals with leader queries that wait until the test answers them. */
 class RenewalStream {
@@ -27,7 +28,7 @@ class RenewalStream {
       metadata: {},
       deadlineMs: Infinity,
       signal: new AbortController().signal,
-      connection: {},
+      connection: testConnection(),
       bufferedBytes: 0,
       maxReceiveBytes: Infinity,
       onMessage: () => {},

@@ -10,9 +10,10 @@ import { LeaseService } from './lease-service.ts';
 import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
 import { type Caller, SlicedWork } from './sliced-work.ts';
-import { builtReply, type Reply } from '../transport/transport.ts';
+import { builtReply, type CallerConnection, type Reply } from '../transport/transport.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { systemRandom } from '../random/system-random.ts';
+import { testConnection } from '../transport/testing/test-connection.ts';
 
 const leases = 5_000;
 afterEach(() => void vi.restoreAllMocks());
@@ -79,7 +80,7 @@ class Bench {
   }
 }
 
-function callOn(connection: object): Caller & { cancel: () => void } {
+function callOn(connection: CallerConnection): Caller & { cancel: () => void } {
   const abort = new AbortController();
   return { connection, signal: abort.signal, cancel: () => abort.abort() };
 }
@@ -92,9 +93,10 @@ async function listed(reply: Promise<Reply>): Promise<number> {
 test('a long list of leases takes no memory before its turn, and is built once for all waiting callers', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
-  const calls = Array.from({ length: 60 }, (_, at) => callOn(at < 40 ? bench : begun));
+  const [one, other] = [testConnection(), testConnection()];
+  const calls = Array.from({ length: 60 }, (_, at) => callOn(at < 40 ? one : other));
   const lists = calls.map((call) => bench.list(call));
-  const detailed = bench.list(callOn({}), true);
+  const detailed = bench.list(callOn(testConnection()), true);
   expect(begun).not.toHaveBeenCalled();
   // It is still listed: it was granted before the list began.
   bench.grant(leases + 1);
@@ -107,11 +109,11 @@ test('a long list of leases takes no memory before its turn, and is built once f
 test('a caller that comes after a list has begun gets a newer one', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
-  const first = bench.list(callOn({}));
+  const first = bench.list(callOn(testConnection()));
   bench.turn();
   expect(begun).toHaveBeenCalledTimes(1);
   bench.grant(leases + 1);
-  const second = bench.list(callOn({}));
+  const second = bench.list(callOn(testConnection()));
   while (bench.turn());
   expect([await listed(first), await listed(second)]).toEqual([leases, leases + 1]);
 });
@@ -119,7 +121,8 @@ test('a caller that comes after a list has begun gets a newer one', async () => 
 test('a list that all callers have cancelled is not built', async () => {
   const bench = new Bench();
   const begun = vi.spyOn(bench.state, 'leases');
-  const calls = Array.from({ length: 60 }, () => callOn(bench));
+  const connection = testConnection();
+  const calls = Array.from({ length: 60 }, () => callOn(connection));
   const ends = Promise.allSettled(calls.map((call) => bench.list(call)));
   for (const call of calls) call.cancel();
   expect(bench.work.size).toBe(0);
@@ -134,14 +137,14 @@ test('a cancelled long range unpins the revision that it reads at', async () => 
     key: Buffer.from('k'),
     rangeEnd: Buffer.from('l'),
   }).subarray(5);
-  const call = callOn({});
+  const call = callOn(testConnection());
   const given = Promise.resolve(bench.kv.range(request, call)).catch((error: unknown) => error);
   bench.putAndCompact();
   expect(bench.state.isGarbageCollectionPaused).toBe(true);
   call.cancel();
   expect(await given).toMatchObject({ code: 1 });
   expect([bench.work.size, bench.state.isGarbageCollectionPaused]).toEqual([0, false]);
-  const whole = Promise.resolve(bench.kv.range(request, callOn({})));
+  const whole = Promise.resolve(bench.kv.range(request, callOn(testConnection())));
   while (bench.turn());
   const reply = decodeMessage(etcdserverpb.RangeResponseSchema, (await builtReply(await whole)).subarray(5));
   expect(reply.kvs.length).toBe(leases);

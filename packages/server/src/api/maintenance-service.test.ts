@@ -6,6 +6,7 @@ import { MaintenanceService } from './maintenance-service.ts';
 import { deferred } from '../transport/testing/test-server.ts';
 import type { Call } from '../transport/transport.ts';
 import { systemClock } from '../time/system-clock.ts';
+import { testConnection } from '../transport/testing/test-connection.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -41,7 +42,7 @@ function errorOf(answer: Promise<unknown>): Promise<unknown> {
 
 /** A call on a connection of its own. */
 function openCall(): Pick<Call, 'signal' | 'connection'> {
-  return { signal: new AbortController().signal, connection: {} };
+  return { signal: new AbortController().signal, connection: testConnection() };
 }
 
 function apply(state: StateMachine, ...commands: Command[]): void {
@@ -100,7 +101,7 @@ describe('a snapshot for a client', () => {
     for (let key = 0; key < 20_000; key += 1) apply(state, put(`key ${key}`));
     const begun = vi.spyOn(state, 'snapshot');
     const client = new AbortController();
-    const left = errorOf(service.snapshot({ signal: client.signal, connection: client }, () => Promise.resolve()));
+    const left = errorOf(service.snapshot({ ...openCall(), signal: client.signal }, () => Promise.resolve()));
     const steps = vi.spyOn(begun.mock.results[0]!.value, 'next');
     compactAll(state);
     client.abort();

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { type Caller, SlicedWork } from './sliced-work.ts';
+import { testConnection } from '../transport/testing/test-connection.ts';
+import type { CallerConnection } from '../transport/transport.ts';
 
 /** A call on a connection, which its client may cancel. */
-function callOn(connection: object): Caller & { cancel: () => void } {
+function callOn(connection: CallerConnection): Caller & { cancel: () => void } {
   const abort = new AbortController();
   return { connection, signal: abort.signal, cancel: () => abort.abort() };
 }
@@ -21,7 +23,7 @@ function start(): {
   const due: (() => void)[] = [];
   const done: string[] = [];
   const work = new SlicedWork({ monotonicMs: () => nowMs, soon: (next) => due.push(next) });
-  const job = (name: string, steps: number, caller: Caller = callOn({})): Promise<void> => {
+  const job = (name: string, steps: number, caller: Caller = callOn(testConnection())): Promise<void> => {
     let left = steps;
     return work
       .run(() => {
@@ -59,7 +61,7 @@ describe('work in slices', () => {
 
   test('begins a few at once, the others in order of arrival', async () => {
     const { job, turn, done } = start();
-    const connection = {};
+    const connection = testConnection();
     const jobs = Array.from({ length: 12 }, (_, at) => job(`${at}`, 4 * (12 - at), callOn(connection)));
     while (turn());
     await Promise.all(jobs);
@@ -70,7 +72,7 @@ describe('work in slices', () => {
 
   test('refuses jobs when too many wait on a connection or in total, and accepts more afterwards', async () => {
     const { work, job, turn } = start();
-    const connections = Array.from({ length: 17 }, () => ({}));
+    const connections = Array.from({ length: 17 }, testConnection);
     const jobs: Promise<void>[] = [];
     for (const connection of connections.slice(0, 2)) {
       for (let at = 0; at < 2 + 64; at += 1) jobs.push(job('', 1, callOn(connection)));
@@ -99,7 +101,7 @@ describe('work in slices', () => {
     const { work, job, turn, done } = start();
     const broken = work.run(() => {
       throw new Error('broken');
-    }, callOn({}));
+    }, callOn(testConnection()));
     const other = job('other', 9);
     const outcome = broken.catch((error: unknown) => error);
     while (turn());
@@ -110,7 +112,7 @@ describe('work in slices', () => {
 
   test('starts jobs round-robin between connections, for any number of jobs of one of them', async () => {
     const { job, turn, done } = start();
-    const [greedy, modest] = [{}, {}];
+    const [greedy, modest] = [testConnection(), testConnection()];
     const jobs = Array.from({ length: 60 }, (_, at) => job(`greedy ${at}`, 40, callOn(greedy)));
     jobs.push(job('modest', 40, callOn(modest)), job('modest too', 40, callOn(modest)));
     while (turn());
@@ -121,7 +123,7 @@ describe('work in slices', () => {
 
   test('drops the jobs of ended calls, before they begin and between their steps', async () => {
     const { work, job, turn, done, turns } = start();
-    const connection = {};
+    const connection = testConnection();
     const calls = Array.from({ length: 66 }, () => callOn(connection));
     const ends = Promise.allSettled(calls.map((call, at) => job(`${at}`, 6, call)));
     turn();
@@ -141,8 +143,8 @@ describe('work in slices', () => {
     const { work, turn } = start();
     let steps = 0;
     const step = (): boolean => (steps += 1) === 10;
-    const first = callOn({});
-    const connection = {};
+    const first = callOn(testConnection());
+    const connection = testConnection();
     const calls = [first, ...Array.from({ length: 60 }, () => callOn(connection))];
     const ends = Promise.allSettled(calls.map((call) => work.run(step, call)));
     first.cancel();

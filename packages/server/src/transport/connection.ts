@@ -3,6 +3,7 @@ import type { Budget } from './budget.ts';
 import type { HttpClientConnection, HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
 import type { GrpcStatus } from './grpc-status.ts';
+import type { CallerConnection } from './transport.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
@@ -22,7 +23,7 @@ export interface StreamTurn {
 }
 
 /** The state shared by the calls of one HTTP/2 connection. */
-export interface Connection extends HttpClientConnection {
+export interface Connection extends HttpClientConnection, CallerConnection {
   readonly session: ServerHttp2Session;
   readonly limits: TransportLimits;
   readonly log: TransportLog;

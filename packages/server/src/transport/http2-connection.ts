@@ -28,6 +28,8 @@ export interface SharedByConnections {
 /** One HTTP/2 connection: its calls, its budgets, and the detection of a client that floods, stalls or is dead. */
 export class Http2Connection implements Connection {
   readonly session: ServerHttp2Session;
+  readonly remoteAddress: string;
+  readonly commonName = undefined;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
   readonly timedCalls: Set<OpenCall> = new Set();
@@ -57,6 +59,7 @@ export class Http2Connection implements Connection {
 
   constructor(session: ServerHttp2Session, { limits, log, budgets, replies, http }: SharedByConnections) {
     this.session = session;
+    this.remoteAddress = session.socket.remoteAddress ?? '';
     this.limits = limits;
     this.log = log;
     this.replies = replies;
@@ -122,7 +125,7 @@ export class Http2Connection implements Connection {
   cut(reason: string): void {
     if (this.#isCut || this.session.destroyed) return;
     this.#isCut = true;
-    this.log.warn({ remoteAddress: this.session.socket.remoteAddress }, reason);
+    this.log.warn({ remoteAddress: this.remoteAddress }, reason);
     this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 

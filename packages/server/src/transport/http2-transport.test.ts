@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { Transport } from './http2-transport.ts';
 import { deferred, echo, startTestServer } from './testing/test-server.ts';
-import type { DuplexCall, MethodHandler } from './transport.ts';
+import type { CallerConnection, DuplexCall, MethodHandler } from './transport.ts';
 
 const raw = (value: Buffer): Buffer => value;
 
@@ -95,7 +95,7 @@ describe('with a gRPC client', () => {
   });
 
   test('the calls of different connections are distinguished', async () => {
-    const clients: object[] = [];
+    const clients: CallerConnection[] = [];
     const { port } = await serve({
       '/t.T/Connection': {
         kind: 'unary',
@@ -114,6 +114,7 @@ describe('with a gRPC client', () => {
       await client.call({ path: '/t.T/Connection', chunks: [frameMessage(Buffer.alloc(1))] });
     }
     expect(clients.map((client) => clients.indexOf(client))).toEqual([0, 1, 0]);
+    expect(clients[0]).toMatchObject({ remoteAddress: '127.0.0.1', commonName: undefined });
   });
 
   test('the deadline ends a call that is not answered', async () => {

@@ -11,6 +11,17 @@ import type { GrpcStatus } from './grpc-status.ts';
  * never copied to be framed (`frameHeadroomBytes`).
  */
 
+/** The connection of a caller: the same object for all calls of a connection, and for no others. */
+export interface CallerConnection {
+  /** The IP address of the client, without its port; '' when the client had left before its first call. */
+  readonly remoteAddress: string;
+  /**
+   * The common name (CN) in the subject of the client's certificate, where client certificates are required and this
+   * one was verified. Undefined without such a certificate, and over HTTP/1.1.
+   */
+  readonly commonName: string | undefined;
+}
+
 /** A call as services see it. */
 export interface Call {
   /** '/package.Service/Method' */
@@ -26,8 +37,7 @@ export interface Call {
    * first use.
    */
   readonly signal: AbortSignal;
-  /** The same object for all calls of a connection, and for no others. It has no other meaning. */
-  readonly connection: object;
+  readonly connection: CallerConnection;
 }
 
 /** A reply of at most this size is always built at once. */

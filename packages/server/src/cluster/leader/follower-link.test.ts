@@ -9,6 +9,7 @@ import { newNonce, proofOf } from '../link/link-proof.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { systemRandom } from '../../random/system-random.ts';
 import { systemClock } from '../../time/system-clock.ts';
+import { testConnection } from '../../transport/testing/test-connection.ts';
 
 let server: LeadingServer | undefined;
 afterEach(() => server?.close());
@@ -21,7 +22,7 @@ class FollowersCall implements DuplexCall {
   readonly metadata = {};
   readonly deadlineMs = Infinity;
   readonly signal: AbortSignal = new AbortController().signal;
-  readonly connection = {};
+  readonly connection = testConnection();
   readonly maxReceiveBytes = 2_000_000;
   readonly bufferedBytes = 0;
   onMessage: (message: Buffer) => void = () => {};

@@ -3,6 +3,7 @@ import { etcdserverpb, mvccpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { GrpcStatus } from '../../transport/grpc-status.ts';
 import type { DuplexCall } from '../../transport/transport.ts';
+import { testConnection } from '../../transport/testing/test-connection.ts';
 
 type Encodable = Parameters<typeof encodeFramed<typeof etcdserverpb.WatchRequestSchema>>[1];
 type WatchRequest = Encodable['requestUnion'];
@@ -18,7 +19,7 @@ export class ScriptedCall implements DuplexCall {
   readonly metadata: IncomingHttpHeaders = {};
   readonly deadlineMs = Number.POSITIVE_INFINITY;
   readonly signal: AbortSignal = new AbortController().signal;
-  readonly connection = {};
+  readonly connection = testConnection();
   readonly maxReceiveBytes = Number.POSITIVE_INFINITY;
   onMessage: (message: Buffer) => void = () => {};
   onHalfClose: () => void = () => {};
