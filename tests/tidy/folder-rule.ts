@@ -28,6 +28,7 @@ const folders: Readonly<Record<string, Folders>> = {
     config: [],
     logging: ['config'],
     transport: [],
+    auth: ['random', 'replica', 'time', 'transport'],
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],
     leases: ['random', 'time'],
@@ -39,7 +40,7 @@ const folders: Readonly<Record<string, Folders>> = {
     'engines/memory': ['engines'],
     'engines/postgres': ['engines'],
     replica: ['config', 'engines', 'random', 'time'],
-    api: ['config', 'leases', 'random', 'replica', 'time', 'transport'],
+    api: ['auth', 'config', 'leases', 'random', 'replica', 'time', 'transport'],
     'cluster/link': ['config', 'random', 'time'],
     'cluster/leader': ['api', 'cluster/link', 'config', 'random', 'replica', 'time', 'transport'],
     'cluster/follower': [

@@ -30,6 +30,7 @@ export type CoreErrorCode =
   | 'RootRoleNotGranted'
   | 'AuthNotEnabled'
   | 'AuthOldRevision'
+  | 'InvalidAuthToken'
   | 'PermissionDenied';
 
 export interface CoreError {

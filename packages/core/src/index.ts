@@ -1,6 +1,6 @@
 export type { AccessCheck } from './auth/access-check.ts';
 export type { AuthState } from './auth/auth-state.ts';
-export { anonymous, rootName } from './auth/auth-types.ts';
+export { anonymous, invalidToken, rootName } from './auth/auth-types.ts';
 export type { AuthChange, Permission, PermissionType, Requester, Role, User } from './auth/auth-types.ts';
 export { coreError } from './core-error.ts';
 export type { CoreError, CoreErrorCode } from './core-error.ts';
@@ -42,7 +42,7 @@ export type { SnapshotErrorCode } from './snapshot/snapshot-error.ts';
 export { SnapshotReader } from './snapshot/snapshot-reader.ts';
 export type { SnapshotWriter } from './snapshot/snapshot-writer.ts';
 export type { Alarm, Member } from './state-machine/cluster-state.ts';
-export type { AlarmKind, Command, CommandResponse, LeaseAt, LeaseDate } from './state-machine/command.ts';
+export type { AlarmKind, Command, CommandBody, CommandResponse, LeaseAt, LeaseDate } from './state-machine/command.ts';
 export type { Applied, Entry } from './state-machine/entry.ts';
 export { StateMachine } from './state-machine/state-machine.ts';
 export { type Advanced, type Pulled, type WatchBatch, type WatchBudget, WatchHub } from './watch/watch-hub.ts';

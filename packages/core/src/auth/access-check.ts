@@ -3,7 +3,7 @@ import type { LeaseCollection } from '../lease/lease-collection.ts';
 import { endOfRange, type IntervalSet } from '../mvcc/interval-set.ts';
 import type { PutRequest, RequestOp, TxnRequest } from '../mvcc/kv-types.ts';
 import type { AuthState } from './auth-state.ts';
-import type { Requester, User } from './auth-types.ts';
+import { invalidToken, type Requester, type User } from './auth-types.ts';
 
 /** What a requester may do. Undefined in place of an error: it is allowed. */
 type Verdict = CoreError | undefined;
@@ -42,7 +42,7 @@ export class AccessCheck {
   /** A user with the role root. As in etcd, an identity from before the last change of auth data is enough. */
   root(): Verdict {
     const by = this.#by;
-    if (by === undefined || by.user === '') return coreError('UserEmpty');
+    if (by === undefined || by.user === '') return coreError(by === invalidToken ? 'InvalidAuthToken' : 'UserEmpty');
     const user = this.#auth.users.get(by.user);
     return user !== undefined && this.#auth.isRoot(user) ? undefined : coreError('PermissionDenied');
   }
@@ -129,6 +129,7 @@ export class AccessCheck {
   #user(): User | CoreError {
     const by = this.#by;
     if (by === undefined || by.authRevision === 0) return coreError('UserEmpty');
+    if (by.authRevision < 0) return coreError('InvalidAuthToken');
     if (by.authRevision < this.#auth.revision) return coreError('AuthOldRevision');
     return this.#auth.users.get(by.user) ?? coreError('PermissionDenied');
   }

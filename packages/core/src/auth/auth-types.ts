@@ -2,12 +2,15 @@
 export interface Requester {
   /** '' for a client that has shown no identity. */
   readonly user: string;
-  /** The revision of the auth data by which the identity was established; 0 without an identity. */
+  /** The revision of the auth data by which the identity was established; 0 without an identity, -1 with an invalid one. */
   readonly authRevision: number;
 }
 
 /** A client that has shown no identity. */
 export const anonymous: Requester = { user: '', authRevision: 0 };
+
+/** A client that has shown a token which is not valid, or not any more. */
+export const invalidToken: Requester = { user: '', authRevision: -1 };
 
 /** The user and the role with this name may do everything. */
 export const rootName = 'root';

@@ -16,6 +16,8 @@ export interface CommandRulesOptions {
 const maxAlarms = 1_024;
 /** Members in the state at once; an operator removes servers that no longer exist. */
 const maxMembers = 1_024;
+/** Tags, lengths and numbers beside the name of a requester. */
+const requesterOverheadBytes = 32;
 /** Their size is chosen by clients; all other commands come from servers, and none of those may fail for its size. */
 const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
 
@@ -37,8 +39,9 @@ export class CommandRules {
 
   /** Everything, for a forwarded command. */
   check(command: Command, payloadBytes: number): GrpcStatus | Promise<never> | undefined {
-    const tooLarge = ofClients.has(command.kind) ? this.sizeRefusal(payloadBytes) : undefined;
-    return this.refusal(command) ?? tooLarge ?? this.admit(command, payloadBytes);
+    const requestBytes = payloadBytes - requesterBytes(command);
+    const tooLarge = ofClients.has(command.kind) ? this.sizeRefusal(requestBytes) : undefined;
+    return this.refusal(command) ?? tooLarge ?? this.admit(command, requestBytes);
   }
 
   /** Why the command may not be proposed, regardless of its size; undefined when it may. */
@@ -91,6 +94,11 @@ export class CommandRules {
     const isNew = !members.some((member) => member.id === id);
     return isNew && members.length >= maxMembers ? statusNamed('TooManyRequests') : undefined;
   }
+}
+
+/** What the requester of a command adds to its payload, at most. */
+function requesterBytes({ by }: Command): number {
+  return by === undefined ? 0 : requesterOverheadBytes + Buffer.byteLength(by.user);
 }
 
 function isGrant({ id, ttlMs }: Extract<Command, { kind: 'leaseGrant' }>): boolean {

@@ -1,4 +1,4 @@
-import type { Command, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
+import type { Command, CommandBody, CommandResponse, RangeRequest, TxnRequest } from '@tenure/core';
 import { checkRange, isReadOnlyTxn } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import {
@@ -18,6 +18,7 @@ import {
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
 import type { Identity } from './identity.ts';
+import { requested, type RequestedBy, throwRefused } from './requested.ts';
 import type { LongReplies } from './long-replies.ts';
 import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
@@ -54,6 +55,7 @@ export class KvService {
   #read(range: RangeRequest, caller: Caller): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
+    throwRefused(state.accessOf(caller.requester)?.read(range));
     const header = responseHeader(identity, state.currentRevision, state.epoch);
     if (range.rangeEnd !== '')
       return longReplies.range(state, range, (result) => rangeReplyList(header, result), caller);
@@ -64,14 +66,15 @@ export class KvService {
     return isSmall ? encodeRangeResponse(header, result) : longReplies.list(rangeReplyList(header, result), caller);
   }
 
-  put(request: Buffer): Promise<Reply> {
-    const command: Command = { kind: 'put', put: decodePutRequest(request) };
+  put(request: Buffer, { requester }: RequestedBy): Promise<Reply> {
+    const command: Command = requested({ kind: 'put', put: decodePutRequest(request) }, requester);
     const full = this.#admit(command, request);
     return full ?? this.#options.replica.propose(command, request).then(this.#putAnswer);
   }
 
   deleteRange(request: Buffer, caller: Caller): Promise<Reply> {
-    const command: Command = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
+    const body: CommandBody = { kind: 'deleteRange', deleteRange: decodeDeleteRangeRequest(request) };
+    const command = requested(body, caller.requester);
     const full = this.#admit(command, request);
     if (full !== undefined) return full;
     return this.#options.replica.propose(command, request).then((response) => this.#deleteAnswer(response, caller));
@@ -86,11 +89,12 @@ export class KvService {
       const caughtUp = replica.linearize();
       return caughtUp === undefined ? this.#readTxn(txn, caller) : caughtUp.then(() => this.#readTxn(txn, caller));
     }
-    const command: Command = { kind: 'txn', txn };
+    const command = requested({ kind: 'txn', txn }, caller.requester);
     const full = this.#admitSize(command, request);
     if (full !== undefined) return full;
     const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
     const { state } = replica;
+    throwRefused(state.accessOf(caller.requester)?.txn(txn));
     if (!longReplies.isLong(state, txn)) return propose();
     // A transaction that scans too much now is not proposed; other transactions beyond the limits are refused by apply.
     return longReplies
@@ -106,18 +110,20 @@ export class KvService {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
     const evaluate = (): Reply => {
+      throwRefused(state.accessOf(caller.requester)?.txn(txn));
       const result = state.readTxn(txn);
       if ('kind' in result) throw statusOfCoreError(result);
       const header = responseHeader(identity, state.currentRevision, state.epoch);
       return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
     };
+    throwRefused(state.accessOf(caller.requester)?.txn(txn));
     return longReplies.isLong(state, txn) ? longReplies.inTurn(evaluate, caller) : evaluate();
   }
 
-  async compact(request: Buffer): Promise<Buffer> {
+  async compact(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { replica, identity, rules } = this.#options;
     const revision = toSafeNumber(decodeRequest(etcdserverpb.CompactionRequestSchema, request).revision);
-    const command: Command = { kind: 'compact', revision };
+    const command = requested({ kind: 'compact', revision }, requester);
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);

@@ -45,10 +45,10 @@ export function createRoutes(
   return new Map<string, MethodHandler>([
     ...Array.from(rpcMethods.values(), notBuilt),
     unary('/etcdserverpb.KV/Range', (request, call) => kv.range(request, call)),
-    unary('/etcdserverpb.KV/Put', (request) => kv.put(request)),
+    unary('/etcdserverpb.KV/Put', (request, call) => kv.put(request, call)),
     unary('/etcdserverpb.KV/DeleteRange', (request, call) => kv.deleteRange(request, call)),
     unary('/etcdserverpb.KV/Txn', (request, call) => kv.txn(request, call)),
-    unary('/etcdserverpb.KV/Compact', (request) => kv.compact(request)),
+    unary('/etcdserverpb.KV/Compact', (request, call) => kv.compact(request, call)),
     ['/etcdserverpb.Watch/Watch', { kind: 'bidi', handle: (call) => watch.handle(call) }],
     unary('/etcdserverpb.Lease/LeaseGrant', (request) => lease.grant(request)),
     unary('/etcdserverpb.Lease/LeaseRevoke', (request) => lease.revoke(request)),

@@ -8,7 +8,7 @@ import type { Call } from '../transport/transport.ts';
 export type WorkStep = () => boolean;
 
 /** The caller of the work: connections take turns, and work for an ended call is dropped. */
-export type Caller = Pick<Call, 'connection' | 'signal'>;
+export type Caller = Pick<Call, 'connection' | 'signal' | 'requester'>;
 
 /** The event loop is held for about this long in a turn, for any amount of work. */
 const sliceMs = 4;

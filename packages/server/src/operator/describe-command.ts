@@ -1,10 +1,15 @@
-import type { Command } from '@tenure/core';
+import type { AuthChange, Command } from '@tenure/core';
 
 /** The number of list items shown before 'and N more'. */
 const maxShown = 8;
 
 /** A command of the log on one line. Values are left out: a dump may be shared in a support request. */
 export function describeCommand(command: Command): string {
+  const description = describeBody(command);
+  return command.by === undefined ? description : `${description} by ${JSON.stringify(command.by.user)}`;
+}
+
+function describeBody(command: Command): string {
   switch (command.kind) {
     case 'put': {
       const { key, value, lease } = command.put;
@@ -50,6 +55,26 @@ export function describeCommand(command: Command): string {
         .join(', ')}`;
     case 'alarm':
       return `alarm ${command.action} ${command.alarm} of member ${hex(command.memberId)}`;
+    case 'auth':
+      return `auth ${describeChange(command.change)}`;
+  }
+}
+
+/** Without password hashes and digests of tokens. */
+function describeChange(change: AuthChange): string {
+  switch (change.kind) {
+    case 'grantPermission': {
+      const { type, key, rangeEnd } = change.permission;
+      return `${change.kind} ${type} of ${quote(key)} to ${quote(rangeEnd)} to role ${JSON.stringify(change.role)}`;
+    }
+    case 'revokePermission': {
+      const { role, key, rangeEnd } = change;
+      return `${change.kind} of ${quote(key)} to ${quote(rangeEnd)} from role ${JSON.stringify(role)}`;
+    }
+    default: {
+      const user = 'user' in change ? ` user ${JSON.stringify(change.user)}` : '';
+      return `${change.kind}${user}${'role' in change ? ` role ${JSON.stringify(change.role)}` : ''}`;
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Requester } from '@tenure/core';
 import { exactText, reasonTrailer } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
 import type { Connection, OpenCall } from './connection.ts';
@@ -31,6 +32,7 @@ export abstract class StreamCall implements Call, OpenCall {
   readonly metadata: IncomingHttpHeaders;
   readonly deadlineMs: number;
   readonly connection: Connection;
+  requester: Requester | undefined = undefined;
   protected readonly stream: ServerHttp2Stream;
   /** The sweep in which the call last made progress; see Connection.sweeps. */
   protected lastProgress: number;

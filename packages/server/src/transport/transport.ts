@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Requester } from '@tenure/core';
 import type { GrpcStatus } from './grpc-status.ts';
 
 /**
@@ -38,6 +39,8 @@ export interface Call {
    */
   readonly signal: AbortSignal;
   readonly connection: CallerConnection;
+  /** Set by the access guard of the API, before the handler has the call, while authentication is enabled. */
+  requester?: Requester | undefined;
 }
 
 /** A reply of at most this size is always built at once. */

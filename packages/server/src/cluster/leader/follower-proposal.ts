@@ -20,6 +20,7 @@ const isForFollowers: Readonly<Record<Command['kind'], boolean>> = {
   registerMember: true,
   removeMember: true,
   alarm: true,
+  auth: true,
   claim: false,
   resign: false,
   createCluster: false,

@@ -1,0 +1,21 @@
+import type { Requester } from '@tenure/core';
+
+/**
+ * Issues the tokens with which clients name their user, and recognizes them. While authentication is disabled neither
+ * method is called.
+ */
+export interface TokenProvider {
+  /**
+   * The user of a token, and the auth revision by which its requests are judged. Undefined for a token that is unknown,
+   * forged, expired, or older than the user's password or the last time that authentication was enabled. A number of
+   * requests a second call this, so a known token is answered without a promise.
+   */
+  requesterOf(token: string): Requester | undefined | Promise<Requester | undefined>;
+  /**
+   * A token for a user whose password was checked by the auth data of `authRevision`. Every server of the cluster
+   * accepts it. Resolves with undefined if the auth data has changed since: the password must be checked again. Rejects
+   * as a proposal does.
+   */
+  issue(user: string, authRevision: number): Promise<string | undefined>;
+  stop(): void;
+}
