@@ -1,6 +1,6 @@
-export type { AccessCheck } from './auth/access-check.ts';
+export { type AccessCheck, identityRefusal } from './auth/access-check.ts';
 export type { AuthState } from './auth/auth-state.ts';
-export { anonymous, invalidToken, rootName } from './auth/auth-types.ts';
+export { anonymous, invalidToken, oldToken, rootName } from './auth/auth-types.ts';
 export type { AuthChange, Permission, PermissionType, Requester, Role, User } from './auth/auth-types.ts';
 export { coreError } from './core-error.ts';
 export type { CoreError, CoreErrorCode } from './core-error.ts';

@@ -1,6 +1,8 @@
 import type { Cluster } from './cluster/cluster.ts';
 import { formatHttpUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
+import { AccessGuard } from './api/access-guard.ts';
+import { AuthService } from './api/auth-service.ts';
 import { ClusterService } from './api/cluster-service.ts';
 import { CommandRules } from './api/command-rules.ts';
 import { CurrentReplies } from './api/current-replies.ts';
@@ -23,6 +25,9 @@ import { WatchService } from './watch/watch-service.ts';
 import type { Lessor } from './leases/lessor.ts';
 import type { Logger } from './logging/logger.ts';
 import { connectionLimit } from './connection-limit.ts';
+import { Authenticator } from './auth/authenticator.ts';
+import type { PasswordHasher } from './auth/password-hasher.ts';
+import type { TokenProvider } from './auth/token-provider.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
@@ -38,6 +43,8 @@ export interface ApiServerOptions {
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly renewals: RenewalHandler;
+  readonly passwords: PasswordHasher;
+  readonly tokens: TokenProvider;
   /** Throws on a server that does not lead. */
   readonly lessor: () => Lessor;
   /** The id of the leader, as far as this server knows; 0n without a leader. */
@@ -45,7 +52,7 @@ export interface ApiServerOptions {
   readonly onHttp: HttpHandler;
   readonly createTransport: (options: TransportOptions) => ServingTransport;
   /** The other servers. Without them, this server is alone and leads. */
-  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead'> | undefined;
+  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead' | 'knowAllAuth'> | undefined;
 }
 
 /** The transport options that the server sets. */
@@ -72,11 +79,13 @@ const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
 
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { config, log, clock, random, replica, identity, renewals, lessor, leaderId, onHttp, cluster } = options;
+  const { passwords, tokens } = options;
   const reach = cluster?.reach;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
   const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
-  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps });
+  const knowAllAuth = (): boolean => cluster?.knowAllAuth ?? true;
+  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps, knowAllAuth });
   const watch = new WatchService({
     clock,
     random,
@@ -105,13 +114,20 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       }),
       cluster: new ClusterService(replica, identity, isUnreachable),
       membership: new MembershipService({ replica, identity, isUnreachable, ...(cluster?.lead ?? onlyServer) }),
+      auth: new AuthService({ replica, identity, rules, passwords, tokens }),
       health: new HealthService(),
     },
     cluster?.leaderOnly,
   );
   const requirement = new LeaderRequirement(() => reach?.hasLeader ?? true);
   const current = new CurrentReplies(clock, () => replica.linearize());
-  const routes = requirement.guard(current.guard(new Map([...etcdRoutes, ...(cluster?.routes ?? [])])));
+  const access = new AccessGuard({
+    state,
+    authenticator: new Authenticator({ state, tokens }),
+    caughtUp: () => current.caughtUp(),
+  });
+  const guarded = access.guard(etcdRoutes);
+  const routes = requirement.guard(current.guard(new Map([...guarded, ...(cluster?.routes ?? [])])));
   const limits = {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
     maxConnections: connectionLimit(defaultTransportLimits.maxConnections),

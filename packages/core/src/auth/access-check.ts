@@ -3,7 +3,7 @@ import type { LeaseCollection } from '../lease/lease-collection.ts';
 import { endOfRange, type IntervalSet } from '../mvcc/interval-set.ts';
 import type { PutRequest, RequestOp, TxnRequest } from '../mvcc/kv-types.ts';
 import type { AuthState } from './auth-state.ts';
-import { invalidToken, type Requester, type User } from './auth-types.ts';
+import { oldToken, type Requester, type User } from './auth-types.ts';
 
 /** What a requester may do. Undefined in place of an error: it is allowed. */
 type Verdict = CoreError | undefined;
@@ -39,12 +39,11 @@ export class AccessCheck {
     return 'code' in user ? user : undefined;
   }
 
-  /** A user with the role root. As in etcd, an identity from before the last change of auth data is enough. */
+  /** A user with the role root. */
   root(): Verdict {
-    const by = this.#by;
-    if (by === undefined || by.user === '') return coreError(by === invalidToken ? 'InvalidAuthToken' : 'UserEmpty');
-    const user = this.#auth.users.get(by.user);
-    return user !== undefined && this.#auth.isRoot(user) ? undefined : coreError('PermissionDenied');
+    const user = this.#user();
+    if ('code' in user) return user;
+    return this.#auth.isRoot(user) ? undefined : coreError('PermissionDenied');
   }
 
   /** The user themself, or root. */
@@ -75,8 +74,10 @@ export class AccessCheck {
     return (range.prevKv ? this.read(range) : undefined) ?? this.#range('write', range);
   }
 
+  /** One that does nothing needs a user all the same: its answer names the revision. */
   txn({ compare, success, failure }: TxnRequest): Verdict {
     return (
+      this.user() ??
       firstOf(compare, (one) => this.read(one)) ??
       firstOf(success, (op) => this.#operation(op)) ??
       firstOf(failure, (op) => this.#operation(op))
@@ -126,13 +127,24 @@ export class AccessCheck {
     return this.#auth.isRoot(user) ? undefined : this.#auth.rangesOf(user)[type];
   }
 
+  /**
+   * The identity must not be older than the user, or the user's password. The permissions are those of this moment, so
+   * an identity from before another change is as good as a new one.
+   */
   #user(): User | CoreError {
-    const by = this.#by;
-    if (by === undefined || by.authRevision === 0) return coreError('UserEmpty');
-    if (by.authRevision < 0) return coreError('InvalidAuthToken');
-    if (by.authRevision < this.#auth.revision) return coreError('AuthOldRevision');
-    return this.#auth.users.get(by.user) ?? coreError('PermissionDenied');
+    const refused = identityRefusal(this.#by);
+    if (refused !== undefined) return refused;
+    const user = this.#auth.users.get(this.#by?.user ?? '');
+    if (user === undefined) return coreError('PermissionDenied');
+    return (this.#by?.authRevision ?? 0) < user.since ? coreError('AuthOldRevision') : user;
   }
+}
+
+/** Why somebody is no user, whatever the auth data says. */
+export function identityRefusal(by: Requester | undefined): CoreError | undefined {
+  if (by === undefined || by.authRevision === 0) return coreError('UserEmpty');
+  if (by === oldToken) return coreError('AuthOldRevision');
+  return by.authRevision < 0 ? coreError('InvalidAuthToken') : undefined;
 }
 
 function firstOf<Item>(items: readonly Item[], check: (item: Item) => Verdict): Verdict {

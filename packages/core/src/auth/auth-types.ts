@@ -12,6 +12,9 @@ export const anonymous: Requester = { user: '', authRevision: 0 };
 /** A client that has shown a token which is not valid, or not any more. */
 export const invalidToken: Requester = { user: '', authRevision: -1 };
 
+/** A client whose token names a past revision of the auth data, where the current one is required. */
+export const oldToken: Requester = { user: '', authRevision: -1 };
+
 /** The user and the role with this name may do everything. */
 export const rootName = 'root';
 
@@ -38,7 +41,7 @@ export interface User {
 
 export interface Role {
   readonly name: string;
-  /** Sorted by key, then by range end; each range once. */
+  /** Sorted by key, and for the same key in the order of granting; each range once. */
   readonly permissions: readonly Permission[];
 }
 

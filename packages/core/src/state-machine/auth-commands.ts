@@ -100,7 +100,7 @@ function revokeRole(auth: AuthState, { user: name, role }: Change<'revokeRole'>)
 function addRole(auth: AuthState, name: string): Outcome {
   if (name === '') return coreError('RoleEmpty');
   if (auth.roles.has(name)) return coreError('RoleAlreadyExists');
-  return withRole(auth, { name, permissions: [] });
+  return withRole(auth, { name, permissions: name === rootName ? rootPermissions : [] });
 }
 
 function deleteRole(auth: AuthState, name: string): Outcome {
@@ -112,14 +112,17 @@ function deleteRole(auth: AuthState, name: string): Outcome {
   return auth.with({ roles, users });
 }
 
+/** The permissions of the role root, which its holders need not: etcd shows them, and takes changes of them. */
+const rootPermissions: readonly Permission[] = [{ type: 'readWrite', key: '', rangeEnd: '\0' }];
+
 function grantPermission(auth: AuthState, { role: name, permission }: Change<'grantPermission'>): Outcome {
   const { key, rangeEnd } = permission;
   const isRange = key !== '' && (rangeEnd === '' || rangeEnd === '\0' || key < rangeEnd);
   if (!isRange) return coreError('InvalidAuthManagement');
   const role = auth.roles.get(name);
   if (role === undefined) return coreError('RoleNotFound');
+  if (name === rootName) return auth.with({});
   const known = role.permissions.find(isOf(permission));
-  if (known?.type === permission.type) return auth;
   const others = role.permissions.filter((one) => one !== known);
   return withRole(auth, { name, permissions: [...others, permission].sort(byRange) });
 }
@@ -127,6 +130,7 @@ function grantPermission(auth: AuthState, { role: name, permission }: Change<'gr
 function revokePermission(auth: AuthState, change: Change<'revokePermission'>): Outcome {
   const role = auth.roles.get(change.role);
   if (role === undefined) return coreError('RoleNotFound');
+  if (role.name === rootName) return auth.with({});
   const revoked = role.permissions.find(isOf(change));
   if (revoked === undefined) return coreError('PermissionNotGranted');
   return withRole(auth, { ...role, permissions: role.permissions.filter((one) => one !== revoked) });
@@ -168,6 +172,5 @@ function isOf(range: { readonly key: string; readonly rangeEnd: string }): (perm
 }
 
 function byRange(a: Permission, b: Permission): number {
-  if (a.key !== b.key) return a.key < b.key ? -1 : 1;
-  return a.rangeEnd < b.rangeEnd ? -1 : 1;
+  return a.key === b.key ? 0 : a.key < b.key ? -1 : 1;
 }

@@ -72,6 +72,15 @@ const txn: fc.Arbitrary<TxnRequest> = fc.letrec<{ txn: TxnRequest; op: RequestOp
   ),
 })).txn;
 
+/** The commands of clients whose permission depends on keys. */
+export const keyCommand: fc.Arbitrary<Command> = fc.oneof(
+  put.map((request): Command => ({ kind: 'put', put: request })),
+  deleteRange.map((request): Command => ({ kind: 'deleteRange', deleteRange: request })),
+  txn.map((request): Command => ({ kind: 'txn', txn: request })),
+  leaseId.map((id): Command => ({ kind: 'leaseGrant', id, ttlMs: 1000, label: '' })),
+  leaseId.map((id): Command => ({ kind: 'leaseRevoke', id })),
+);
+
 /** A command, or a function that makes one from the state: it picks the current revision, renewIndex or epoch. */
 type Intent =
   | Command

@@ -1,15 +1,17 @@
 import { checkCompact, checkDeleteRange, checkPut, checkTxn, leaseOverheadBytes, maxTotalTxnOps } from '@tenure/core';
-import type { Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
+import type { AuthChange, Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
 import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 
 export interface CommandRulesOptions {
-  readonly state: () => Pick<StateMachine, 'alarms' | 'members'>;
+  readonly state: () => Pick<StateMachine, 'alarms' | 'auth' | 'members'>;
   readonly quota: Pick<QuotaGuard, 'admit'>;
   readonly maxRequestBytes: number;
   readonly maxTxnOps: number;
+  /** Whether every server of the cluster can apply changes of the auth data, as far as this server has to know. */
+  readonly knowAllAuth: () => boolean;
 }
 
 /** Alarms in the state at once: a client may raise one for any member, and each stays until it is disarmed. */
@@ -18,6 +20,8 @@ const maxAlarms = 1_024;
 const maxMembers = 1_024;
 /** Tags, lengths and numbers beside the name of a requester. */
 const requesterOverheadBytes = 32;
+/** Of a user or a role. */
+const maxNameBytes = 4_096;
 /** Their size is chosen by clients; all other commands come from servers, and none of those may fail for its size. */
 const ofClients: ReadonlySet<Command['kind']> = new Set(['put', 'deleteRange', 'txn', 'leaseGrant']);
 
@@ -59,6 +63,8 @@ export class CommandRules {
         return isGrant(command) ? undefined : invalid('a lease needs an id that is not 0, and a TTL of 1 ms or more');
       case 'registerMember':
         return this.#memberRefusal(command);
+      case 'auth':
+        return this.#authRefusal(command.change);
       case 'alarm':
         return command.action === 'activate' && this.#options.state().alarms.length >= maxAlarms
           ? statusNamed('TooManyRequests')
@@ -83,6 +89,15 @@ export class CommandRules {
     if (command.kind === 'leaseGrant') return quota.admit(leaseOverheadBytes + command.label.length);
     const grows = command.kind === 'put' || (command.kind === 'txn' && mayPut(command.txn));
     return grows ? quota.admit(requestBytes) : undefined;
+  }
+
+  /** Before the first change, a server of an earlier version could not read the log any more. */
+  #authRefusal(change: AuthChange): GrpcStatus | undefined {
+    const names = ['user' in change ? change.user : '', 'role' in change ? change.role : ''];
+    if (names.some((name) => Buffer.byteLength(name) > maxNameBytes)) return statusNamed('RequestTooLarge');
+    const isFirst = this.#options.state().auth.revision === 1;
+    if (isFirst && !this.#options.knowAllAuth()) return statusNamed('NotCapable');
+    return undefined;
   }
 
   #memberRefusal({ id, name, clientUrls }: Extract<Command, { kind: 'registerMember' }>): GrpcStatus | undefined {

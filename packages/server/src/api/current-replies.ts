@@ -52,7 +52,7 @@ export class CurrentReplies {
       return {
         kind: 'bidi',
         handle: (call) => {
-          const held = new HeldRequests(call, () => this.#caughtUp());
+          const held = new HeldRequests(call, () => this.caughtUp());
           handler.handle(call);
           held.install();
         },
@@ -62,15 +62,15 @@ export class CurrentReplies {
     return {
       kind: 'unary',
       handle: (request, call) => {
-        const caughtUp = this.#caughtUp();
+        const caughtUp = this.caughtUp();
         if (caughtUp === undefined) return handler.handle(request, call);
         return caughtUp.then(() => handler.handle(request, call));
       },
     };
   }
 
-  /** Never rejects: when the leader cannot be reached in time, the reply has the state known here. */
-  #caughtUp(): Promise<void> | undefined {
+  /** Undefined if the state here is current. Never rejects: when the leader cannot be reached in time, the reply has the state known here. */
+  caughtUp(): Promise<void> | undefined {
     const current = this.#linearize();
     if (current === undefined) return undefined;
     return new Promise((resolve) => {

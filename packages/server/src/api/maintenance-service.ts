@@ -1,4 +1,4 @@
-import type { AlarmKind, Command } from '@tenure/core';
+import type { AlarmKind, CommandBody } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
@@ -7,6 +7,7 @@ import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
+import { requested, type RequestedBy, throwRefused } from './requested.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { SharedHash } from './shared-hash.ts';
@@ -123,9 +124,11 @@ export class MaintenanceService {
   }
 
   /** As in etcd an alarm may be raised for any member, also for 0 and for one that does not exist. */
-  async alarm(request: Buffer): Promise<Buffer> {
+  async alarm(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { action, memberID, alarm } = decodeRequest(etcdserverpb.AlarmRequestSchema, request);
     const { GET, ACTIVATE, DEACTIVATE } = etcdserverpb.AlarmRequest_AlarmAction;
+    const access = this.#options.replica.state.accessOf(requester);
+    throwRefused(action === GET ? access?.user() : access?.root());
     if (action === GET) return this.#alarms(this.#list(alarm));
     const isRaise = action === ACTIVATE;
     // etcd's server stops at such a request, and again at each later start.
@@ -138,12 +141,13 @@ export class MaintenanceService {
     }
     const { replica, rules } = this.#options;
     const before = this.#list(alarm);
-    const command: Command = {
+    const body: CommandBody = {
       kind: 'alarm',
       action: isRaise ? 'activate' : 'deactivate',
       memberId: memberID,
       alarm: kind,
     };
+    const command = requested(body, requester);
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);

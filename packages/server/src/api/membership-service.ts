@@ -2,6 +2,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
+import { requested, type RequestedBy } from './requested.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
@@ -48,13 +49,13 @@ export class MembershipService {
     throw statusNamed(areUrls ? 'NotCapable' : 'MemberBadUrls');
   }
 
-  async remove(request: Buffer): Promise<Buffer> {
+  async remove(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { replica, identity, isUnreachable } = this.#options;
     const { ID: id } = decodeRequest(etcdserverpb.MemberRemoveRequestSchema, request);
     await replica.linearize();
     if (!this.#isMember(id)) throw statusNamed('MemberNotFound');
     if (replica.state.members.length === 1) throw statusNamed('MemberNotEnoughStarted');
-    const response = await replica.propose({ kind: 'removeMember', id });
+    const response = await replica.propose(requested({ kind: 'removeMember', id }, requester));
     if (response.kind === 'error') throw statusOfCoreError(response);
     const { members, currentRevision, epoch } = replica.state;
     return encodeFramed(etcdserverpb.MemberRemoveResponseSchema, {

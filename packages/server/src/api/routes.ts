@@ -1,5 +1,6 @@
 import { etcdserverpb, type RpcMethod, rpcMethods } from '@tenure/protocol';
 import { checkMessage, DecodeError, withNames } from '@tenure/codec';
+import type { AuthService } from './auth-service.ts';
 import type { ClusterService } from './cluster-service.ts';
 import type { HealthService } from './health-service.ts';
 import type { KvService } from './kv-service.ts';
@@ -25,6 +26,7 @@ export interface Services {
   readonly maintenance: MaintenanceService;
   readonly cluster: ClusterService;
   readonly membership: MembershipService;
+  readonly auth: AuthService;
   readonly health: HealthService;
 }
 
@@ -41,7 +43,7 @@ export function createRoutes(
   services: Services,
   leaderOnly: LeaderOnly = (_path, _request, local) => local(),
 ): GrpcRoutes {
-  const { kv, lease, watch, maintenance, cluster, membership, health } = services;
+  const { kv, lease, watch, maintenance, cluster, membership, auth, health } = services;
   return new Map<string, MethodHandler>([
     ...Array.from(rpcMethods.values(), notBuilt),
     unary('/etcdserverpb.KV/Range', (request, call) => kv.range(request, call)),
@@ -57,10 +59,10 @@ export function createRoutes(
     unary(leases, (request, call) => leaderOnly(leases, request, () => lease.leases(request, call))),
     unread('/etcdserverpb.Cluster/MemberList', () => cluster.memberList()),
     unary('/etcdserverpb.Cluster/MemberAdd', (request) => membership.add(request)),
-    unary('/etcdserverpb.Cluster/MemberRemove', (request) => membership.remove(request)),
+    unary('/etcdserverpb.Cluster/MemberRemove', (request, call) => membership.remove(request, call)),
     unary('/etcdserverpb.Cluster/MemberUpdate', (request) => membership.update(request)),
     unary('/etcdserverpb.Cluster/MemberPromote', (request) => membership.promote(request)),
-    unary('/etcdserverpb.Maintenance/Alarm', (request) => maintenance.alarm(request)),
+    unary('/etcdserverpb.Maintenance/Alarm', (request, call) => maintenance.alarm(request, call)),
     unread('/etcdserverpb.Maintenance/Status', () => maintenance.status()),
     unread('/etcdserverpb.Maintenance/Defragment', () => maintenance.defragment()),
     unread('/etcdserverpb.Maintenance/Hash', (call) => maintenance.hash(call)),
@@ -70,9 +72,32 @@ export function createRoutes(
       checkMessage(etcdserverpb.SnapshotRequestSchema, request);
       return maintenance.snapshot(call, send);
     }),
+    ...authRoutes(auth),
     unary('/grpc.health.v1.Health/Check', (request) => health.check(request)),
     serverStream('/grpc.health.v1.Health/Watch', (request, call, send) => health.watch(request, call, send)),
   ]);
+}
+
+function authRoutes(auth: AuthService): readonly Route[] {
+  return [
+    unread('/etcdserverpb.Auth/AuthEnable', (call) => auth.enable(call)),
+    unread('/etcdserverpb.Auth/AuthDisable', (call) => auth.disable(call)),
+    unread('/etcdserverpb.Auth/AuthStatus', (call) => auth.status(call)),
+    unary('/etcdserverpb.Auth/Authenticate', (request, call) => auth.authenticate(request, call)),
+    unary('/etcdserverpb.Auth/UserAdd', (request, call) => auth.userAdd(request, call)),
+    unary('/etcdserverpb.Auth/UserGet', (request, call) => auth.userGet(request, call)),
+    unread('/etcdserverpb.Auth/UserList', (call) => auth.userList(call)),
+    unary('/etcdserverpb.Auth/UserDelete', (request, call) => auth.userDelete(request, call)),
+    unary('/etcdserverpb.Auth/UserChangePassword', (request, call) => auth.userChangePassword(request, call)),
+    unary('/etcdserverpb.Auth/UserGrantRole', (request, call) => auth.userGrantRole(request, call)),
+    unary('/etcdserverpb.Auth/UserRevokeRole', (request, call) => auth.userRevokeRole(request, call)),
+    unary('/etcdserverpb.Auth/RoleAdd', (request, call) => auth.roleAdd(request, call)),
+    unary('/etcdserverpb.Auth/RoleGet', (request, call) => auth.roleGet(request, call)),
+    unread('/etcdserverpb.Auth/RoleList', (call) => auth.roleList(call)),
+    unary('/etcdserverpb.Auth/RoleDelete', (request, call) => auth.roleDelete(request, call)),
+    unary('/etcdserverpb.Auth/RoleGrantPermission', (request, call) => auth.roleGrantPermission(request, call)),
+    unary('/etcdserverpb.Auth/RoleRevokePermission', (request, call) => auth.roleRevokePermission(request, call)),
+  ];
 }
 
 type Route = readonly [path: string, handler: MethodHandler];

@@ -17,6 +17,7 @@ import { LeaderFinder } from './follower/leader-finder.ts';
 import type { OpenLeaderStream } from './follower/leader-stream.ts';
 import { peerLinkPath, PeerService, type PeerServiceOptions } from './leader/peer-service.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
+import { authKind } from '../replica/command-codec.ts';
 import type { Replica } from '../replica/replica.ts';
 
 export interface ClusterOptions {
@@ -134,6 +135,11 @@ export class Cluster {
   get bestSuccessor(): bigint | undefined {
     const [next] = [...this.#peers.peers].sort((a, b) => b.appliedIndex - a.appliedIndex);
     return next?.memberId;
+  }
+
+  /** Whether every server can read changes of the auth data; a follower leaves the answer to its leader. */
+  get knowAllAuth(): boolean {
+    return !this.#options.replica.leading || this.#peers.canAllApply(authKind);
   }
 
   /** Looks for the leader that the log names. */

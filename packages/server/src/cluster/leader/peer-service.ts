@@ -76,7 +76,7 @@ export class PeerService {
   }
 
   /** Whether every member can apply commands of this kind. A member that is not linked has not reported it. */
-  #canAllApply(kind: number): boolean {
+  canAllApply(kind: number): boolean {
     const linked = this.#welcome();
     return this.#options.replica.state.members.every(({ id }) => {
       if (id === this.#options.memberId()) return true;
@@ -182,7 +182,7 @@ export class PeerService {
     for (const link of this.#welcome()) link.tell(this.view);
     // An entry of an unknown kind stops a server: in a cluster of two versions no new kind is used.
     const { state } = replica;
-    if (state.hasTxnLimits || !this.#canAllApply(txnLimitsKind)) return;
+    if (state.hasTxnLimits || !this.canAllApply(txnLimitsKind)) return;
     replica.proposeHere({ kind: 'setTxnLimits', limits: defaultTxnLimits }).catch(() => undefined);
   }
 }
