@@ -5,7 +5,7 @@ import { StateMachine } from '../state-machine/state-machine.ts';
 import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { keyCommand } from '../testing/histories.ts';
 import { NaiveAccess } from '../testing/naive-access.ts';
-import { applyNext, keysOf } from '../testing/requests.ts';
+import { applyNext, keysOf, put } from '../testing/requests.ts';
 import type { AuthChange, Requester } from './auth-types.ts';
 
 const runs = { commit: 150, ci: 800, soak: 20_000 }[inject('effort')];
@@ -83,6 +83,15 @@ function prepared(): { machine: StateMachine; model: NaiveAccess } {
   return { machine, model };
 }
 
+/** Leases with keys that ann may write, and with keys that she may not. */
+const leased: readonly Command[] = [
+  { kind: 'leaseGrant', id: 1n, ttlMs: 1000, label: '' },
+  { kind: 'leaseGrant', id: 2n, ttlMs: 1000, label: '' },
+  put('ab', '1', { lease: 1n }),
+  put('b', '1', { lease: 2n }),
+  put('d', '1', { lease: 2n }),
+];
+
 function changeBoth(machine: StateMachine, model: NaiveAccess, one: AuthChange): void {
   const [response] = applyNext(machine, { kind: 'auth', change: one, by: asRoot(machine) }).responses;
   if (response?.kind !== 'error') model.changed(one);
@@ -112,6 +121,7 @@ test('a requester can do exactly what the permissions allow, and a refused comma
     fc.property(steps, fc.nat(), (history, cutAt) => {
       let { machine, model } = prepared();
       const open = new StateMachine();
+      for (const command of leased) askBoth(machine, open, model, { command, user: 'root', behind: 0 });
       for (const [index, step] of history.entries()) {
         // Users and roles survive a snapshot.
         if (index === cutAt % history.length) machine = copyOf(machine);
