@@ -9,6 +9,7 @@ const proposalErrors = {
   overloaded: 'TooManyRequests',
   deposed: 'LeaderChanged',
   timeout: 'Timeout',
+  skipped: 'Timeout',
   noLeader: 'NoLeader',
   tooLarge: 'RequestTooLarge',
   stopped: 'Stopped',

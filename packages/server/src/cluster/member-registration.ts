@@ -1,5 +1,5 @@
 import type { Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
-import { ProposalError } from '../replica/proposal-error.ts';
+import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import type { Clock } from '../time/clock.ts';
 import { sleep } from '../time/sleep.ts';
 import { nameTakenText } from './link/member-name.ts';
@@ -20,10 +20,9 @@ export interface MemberRegistrationOptions {
 
 /** The delay before a retry. */
 const retryDelayMs = 200;
-/** An outcome that is unknown after this time is one that no leader gave. */
-const maxSkipMs = 5_000;
-/** A leader that is overloaded for longer does not recover by waiting. */
-const maxOverloadMs = 60_000;
+/** A leader that is overloaded for longer, or a log that outruns this server for longer, does not recover by then. */
+const maxRetryMs = 60_000;
+const retried: ReadonlySet<ProposalErrorCode> = new Set(['overloaded', 'skipped']);
 
 /** Keeps this server and its addresses in the list of members in the log. */
 export class MemberRegistration {
@@ -44,7 +43,7 @@ export class MemberRegistration {
     if (!this.#isKnown) {
       const response = await this.#propose({ kind: 'registerMember', id, name, clientUrls });
       // Another server started at the same moment under this name and registered first.
-      if (response.kind === 'error') throw new Error(nameTakenText);
+      if (response?.kind === 'error') throw new Error(nameTakenText);
     }
     this.#isRegistered = true;
   }
@@ -58,19 +57,20 @@ export class MemberRegistration {
 
   /**
    * An overloaded leader is no reason for a server not to start: an overload passes. Neither is an outcome that was in
-   * a part of the log that this server skipped: a registration may be made twice.
+   * a part of the log that this server skipped, however late it learns that: the snapshot may say that it is registered
+   * (then undefined), and a registration may be made twice.
    */
-  async #propose(command: Command): Promise<CommandResponse> {
+  async #propose(command: Command): Promise<CommandResponse | undefined> {
     const { replica, clock } = this.#options;
     const beganMs = clock.monotonicMs();
-    const limitsMs: Partial<Record<string, number>> = { overloaded: maxOverloadMs, timeout: maxSkipMs };
     for (;;) {
       try {
         return await replica.propose(command);
       } catch (error) {
-        const limitMs = error instanceof ProposalError ? (limitsMs[error.code] ?? 0) : 0;
-        if (clock.monotonicMs() - beganMs >= limitMs) throw error;
+        const mayRetry = error instanceof ProposalError && retried.has(error.code);
+        if (!mayRetry || clock.monotonicMs() - beganMs >= maxRetryMs) throw error;
         await sleep(clock, retryDelayMs);
+        if (this.#isKnown) return undefined;
       }
     }
   }

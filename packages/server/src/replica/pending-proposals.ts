@@ -97,7 +97,7 @@ export class PendingProposals {
    */
   skipped(): void {
     const unclear = new ProposalError(
-      'timeout',
+      'skipped',
       'the outcome was in a part of the log that this server has passed over',
     );
     for (const [sequence, { epoch }] of this.#pending) if (epoch !== undefined) this.refuse(sequence, unclear);
