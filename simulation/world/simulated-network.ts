@@ -38,6 +38,8 @@ export class SimulatedNetwork implements PipeNetwork {
   readonly schedule: Schedule;
   /** No message is late any more. */
   isCalm = false;
+  /** When both ends of each broken stream will have noticed it. */
+  breaksNoticedMs = 0;
   readonly #options: NetworkOptions;
   readonly #random: SeededRandom;
   readonly #hosts = new Map<string, Host>();
@@ -174,7 +176,9 @@ export class SimulatedNetwork implements PipeNetwork {
 
   /** The other end of a broken connection notices at once, or when it next hears nothing for long. */
   #noticeMs(): number {
-    return this.#random.chance(0.7) ? this.#random.between(0.2, 5) : this.#random.between(5, 3_000);
+    const delayMs = this.#random.chance(0.7) ? this.#random.between(0.2, 5) : this.#random.between(5, 3_000);
+    this.breaksNoticedMs = Math.max(this.breaksNoticedMs, this.schedule.nowMs + delayMs);
+    return delayMs;
   }
 
   #open(client: StreamEnd, address: string, path: string, connection: CallerConnection, listener: StreamListener) {

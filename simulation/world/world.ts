@@ -118,9 +118,19 @@ export class World {
     return this.machines.find(({ process }) => process.leads);
   }
 
-  /** Whether every server serves, and one of them leads. */
-  get isWhole(): boolean {
-    return this.machines.every(({ process }) => process.isServing) && this.leading() !== undefined;
+  /**
+   * Whether every server serves and has applied the log up to that index, one of them leads, and no connection is
+   * broken without both ends knowing it.
+   */
+  isWholeAt(index: number): boolean {
+    const isServing = ({ process }: Machine): boolean =>
+      process.isServing && (process.server?.state.appliedIndex ?? 0) >= index;
+    const isNoticed = this.schedule.nowMs >= this.network.breaksNoticedMs;
+    return isNoticed && this.machines.every(isServing) && this.leading() !== undefined;
+  }
+
+  get isShared(): boolean {
+    return this.#options.isShared;
   }
 
   kill(machine: Machine): void {
