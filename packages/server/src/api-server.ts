@@ -1,7 +1,9 @@
+import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
 import { formatHttpUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { AccessGuard } from './api/access-guard.ts';
+import { AuditGuard, type AuditSink } from './api/audit-guard.ts';
 import { AuthService } from './api/auth-service.ts';
 import { ClusterService } from './api/cluster-service.ts';
 import { CommandRules } from './api/command-rules.ts';
@@ -20,7 +22,7 @@ import { SlicedWork, type Caller } from './api/sliced-work.ts';
 import { statusNamed } from './api/status-of.ts';
 import type { Transport, TransportOptions } from './transport/http2-transport.ts';
 import { defaultTransportLimits } from './transport/transport-limits.ts';
-import { builtReply, type HttpHandler } from './transport/transport.ts';
+import { builtReply, type GrpcRoutes, type HttpHandler } from './transport/transport.ts';
 import { WatchService } from './watch/watch-service.ts';
 import type { Lessor } from './leases/lessor.ts';
 import type { Logger } from './logging/logger.ts';
@@ -44,6 +46,8 @@ export interface ApiServerOptions {
   readonly identity: Identity;
   readonly renewals: RenewalHandler;
   readonly passwords: PasswordHasher;
+  /** Where requests are recorded, if they are. */
+  readonly audit: AuditSink | undefined;
   readonly tokens: TokenProvider;
   /** Throws on a server that does not lead. */
   readonly lessor: () => Lessor;
@@ -126,7 +130,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authenticator: new Authenticator({ state, tokens }),
     caughtUp: () => current.caughtUp(),
   });
-  const guarded = access.guard(etcdRoutes);
+  const guarded = audited(options.audit, state, etcdRoutes, access);
   const routes = requirement.guard(current.guard(new Map([...guarded, ...(cluster?.routes ?? [])])));
   const limits = {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
@@ -141,6 +145,18 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     return builtReply(await handler.handle(request, call));
   };
   return { transport, watch, answer, quota, rules, requirement };
+}
+
+/** The routes behind the access guard, with the requests recorded if they are to be. */
+function audited(
+  sink: AuditSink | undefined,
+  state: StateMachine,
+  routes: GrpcRoutes,
+  access: AccessGuard,
+): GrpcRoutes {
+  if (sink === undefined) return access.guard(routes);
+  const audit = new AuditGuard(sink, state);
+  return audit.guardCalls(access.guard(audit.guardMessages(routes)));
 }
 
 /** Listens at every configured address. Resolves with the URLs, with the actual ports. */

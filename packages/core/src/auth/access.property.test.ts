@@ -31,13 +31,11 @@ const change: fc.Arbitrary<AuthChange> = fc.oneof(
   role.map((name): AuthChange => ({ kind: 'deleteRole', role: name })),
   {
     weight: 8,
-    arbitrary: fc
-      .tuple(role, type, range)
-      .map(([name, of, keys]): AuthChange => ({
-        kind: 'grantPermission',
-        role: name,
-        permission: { type: of, ...keys },
-      })),
+    arbitrary: fc.tuple(role, type, range).map(([name, of, keys]): AuthChange => ({
+      kind: 'grantPermission',
+      role: name,
+      permission: { type: of, ...keys },
+    })),
   },
   fc.tuple(role, range).map(([name, keys]): AuthChange => ({ kind: 'revokePermission', role: name, ...keys })),
 );

@@ -1,6 +1,6 @@
 import type { AccessCheck, AuthChange, AuthState, CoreError, Permission, PermissionType } from '@tenure/core';
 import { authpb, etcdserverpb } from '@tenure/protocol';
-import { decodeRequest, encodeFramed } from '@tenure/codec';
+import { bytesFromLatin1, decodeRequest, encodeFramed, latin1FromBytes } from '@tenure/codec';
 import type { PasswordHasher } from '../auth/password-hasher.ts';
 import type { TokenProvider } from '../auth/token-provider.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
@@ -174,14 +174,19 @@ export class AuthService {
     const type = types.get(perm.permType);
     // etcd stores a permission of an unknown type, which grants nothing.
     if (type === undefined) throw statusNamed('InvalidAuthManagement');
-    const permission: Permission = { type, key: latin1(perm.key), rangeEnd: latin1(perm.rangeEnd) };
+    const permission: Permission = { type, key: latin1FromBytes(perm.key), rangeEnd: latin1FromBytes(perm.rangeEnd) };
     const header = await this.#change({ kind: 'grantPermission', role, permission }, caller);
     return encodeFramed(etcdserverpb.AuthRoleGrantPermissionResponseSchema, { header });
   }
 
   async roleRevokePermission(request: Buffer, caller: Caller): Promise<Buffer> {
     const { role, key, rangeEnd } = decodeRequest(etcdserverpb.AuthRoleRevokePermissionRequestSchema, request);
-    const change: AuthChange = { kind: 'revokePermission', role, key: latin1(key), rangeEnd: latin1(rangeEnd) };
+    const change: AuthChange = {
+      kind: 'revokePermission',
+      role,
+      key: latin1FromBytes(key),
+      rangeEnd: latin1FromBytes(rangeEnd),
+    };
     const header = await this.#change(change, caller);
     return encodeFramed(etcdserverpb.AuthRoleRevokePermissionResponseSchema, { header });
   }
@@ -222,9 +227,5 @@ function addressOf({ connection }: Caller): string {
 
 function permissionMessage({ type, key, rangeEnd }: Permission) {
   const permType = typeNumbers.get(type) ?? authpb.Permission_Type.READ;
-  return { permType, key: Buffer.from(key, 'latin1'), rangeEnd: Buffer.from(rangeEnd, 'latin1') };
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return { permType, key: bytesFromLatin1(key), rangeEnd: bytesFromLatin1(rangeEnd) };
 }

@@ -54,6 +54,7 @@ describe('without flags', () => {
       snapshotCount: 100_000,
       snapshotLogBytes: 64 * 1024 * 1024,
       logLevel: 'warn',
+      auditLog: '',
     });
     expect(warnings([])).toEqual([]);
   });
@@ -128,6 +129,7 @@ const samples: Record<
   },
   snapshotCount: { text: '10', other: '11', read: (made) => made.snapshotCount, value: 10 },
   snapshotLogBytes: { text: '8192', other: '9000', read: (made) => made.snapshotLogBytes, value: 8192 },
+  auditLog: { text: '/var/log/audit', other: 'b', read: (made) => made.auditLog, value: '/var/log/audit' },
   logLevel: { text: 'debug', other: 'info', read: (made) => made.logLevel, value: 'debug' },
 };
 

@@ -48,4 +48,6 @@ export interface ServerConfig {
   /** ... or this many bytes of log have been appended since the last one. */
   readonly snapshotLogBytes: number;
   readonly logLevel: LogLevel;
+  /** Absolute; '' for none. */
+  readonly auditLog: string;
 }

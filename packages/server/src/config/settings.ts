@@ -227,6 +227,14 @@ export const settings = {
       'it, and a NOSPACE alarm stands until it is ended by hand.',
     parse: retentionText,
   }),
+  auditLog: setting({
+    group: 'Logs',
+    value: 'FILE',
+    fallback: '',
+    fallbackShown: 'none',
+    help: 'Append a JSON line per request to this file: who asked for what, of which keys, and whether it was allowed.',
+    parse: (text: string) => (text === '' ? '' : resolve(text)),
+  }),
   logLevel: setting({
     group: 'Logs',
     value: 'debug|info|warn|error',

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { AuthChange, Permission, PermissionType } from '@tenure/core';
+import { bytesFromLatin1, latin1FromBytes } from '@tenure/codec';
 import { tenureLog } from '@tenure/protocol';
 
 type Change = NonNullable<MessageInitShape<typeof tenureLog.AuthSchema>['change']>;
@@ -94,11 +95,11 @@ interface KeyRange {
 }
 
 function rangeMessage({ key, rangeEnd }: KeyRange): { key: Uint8Array; rangeEnd: Uint8Array } {
-  return { key: Buffer.from(key, 'latin1'), rangeEnd: Buffer.from(rangeEnd, 'latin1') };
+  return { key: bytesFromLatin1(key), rangeEnd: bytesFromLatin1(rangeEnd) };
 }
 
 function rangeOf({ key, rangeEnd }: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array }): KeyRange {
-  return { key: Buffer.from(key).toString('latin1'), rangeEnd: Buffer.from(rangeEnd).toString('latin1') };
+  return { key: latin1FromBytes(key), rangeEnd: latin1FromBytes(rangeEnd) };
 }
 
 function typeOf(type: tenureLog.Auth_Permission_Type): PermissionType {

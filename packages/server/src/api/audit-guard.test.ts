@@ -1,0 +1,117 @@
+import { type Requester, StateMachine } from '@tenure/core';
+import { encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
+import { etcdserverpb } from '@tenure/protocol';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { expect, test } from 'vitest';
+import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { testConnection } from '../transport/testing/test-connection.ts';
+import type { Call, MethodHandler } from '../transport/transport.ts';
+import { ScriptedCall } from '../watch/testing/scripted-call.ts';
+import { AuditGuard, type AuditRecord } from './audit-guard.ts';
+import { auditedRequest } from './audited-request.ts';
+import { statusNamed } from './status-of.ts';
+
+const ann: Requester = { user: 'ann', authRevision: 4 };
+const put = '/etcdserverpb.KV/Put';
+
+const putOf = (key: string): Buffer => {
+  const request = { key, value: 'secret', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+  return encodePutRequest(request).subarray(frameHeadroomBytes);
+};
+
+/** What is recorded of one call to a handler, made by ann. */
+async function recorded(path: string, request: Buffer, handle: () => Buffer): Promise<AuditRecord[]> {
+  const records: AuditRecord[] = [];
+  const guard = new AuditGuard({ record: (record) => records.push(record) }, new StateMachine());
+  const handler = guard.guardCalls(new Map<string, MethodHandler>([[path, { kind: 'unary', handle }]])).get(path);
+  const signal = new AbortController().signal;
+  const call: Call = { path, metadata: {}, deadlineMs: Infinity, signal, connection: testConnection(), requester: ann };
+  if (handler?.kind === 'unary') await Promise.resolve(handler.handle(request, call)).catch(() => undefined);
+  return records;
+}
+
+test('a request is recorded with who asked, the keys and the outcome, without values', async () => {
+  const about = { method: 'KV/Put', by: 'ann', address: '127.0.0.1', keys: [['é']] };
+  const request = putOf(Buffer.from('é').toString('latin1'));
+  const refuse = (name: 'PermissionDenied' | 'NoSpace') => (): never => {
+    throw statusNamed(name);
+  };
+  expect(await recorded(put, request, () => Buffer.alloc(0))).toEqual([{ ...about, allowed: true }]);
+  expect(await recorded(put, request, refuse('PermissionDenied'))).toEqual([
+    { ...about, allowed: false, error: 'etcdserver: permission denied' },
+  ]);
+  expect(await recorded(put, request, refuse('NoSpace'))).toEqual([
+    { ...about, allowed: true, error: 'etcdserver: mvcc: database space exceeded' },
+  ]);
+});
+
+test('a bug is recorded without its text, and an unreadable request without its keys', async () => {
+  const fail = (): never => {
+    throw new Error('at /home/me');
+  };
+  expect(await recorded(put, Buffer.from([0xff]), fail)).toEqual([
+    { method: 'KV/Put', by: 'ann', address: '127.0.0.1', allowed: true, error: 'internal error' },
+  ]);
+});
+
+test('a transaction is recorded with every key of both branches, up to a limit', () => {
+  const put128 = Array.from({ length: 20 }, (_, n) => {
+    const request = { key: `k${n}`, value: '', lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+    return { kind: 'put', put: request } as const;
+  });
+  const nested = { kind: 'txn', txn: { compare: [], success: [], failure: put128 } } as const;
+  const request = encodeTxnRequest({ compare: [], success: [], failure: [nested] }).subarray(frameHeadroomBytes);
+  const { keys, moreKeys } = auditedRequest('/etcdserverpb.KV/Txn', request) ?? {};
+  expect(keys?.slice(0, 2)).toEqual([['k0'], ['k1']]);
+  expect([keys?.length, moreKeys]).toEqual([16, 4]);
+});
+
+test('changes of users and roles are recorded with their names and ranges, and never with a password', () => {
+  const add = create(etcdserverpb.AuthUserAddRequestSchema, { name: 'bob', password: 'hunter2' });
+  const grant = create(etcdserverpb.AuthRoleGrantPermissionRequestSchema, {
+    name: 'r',
+    perm: { key: Buffer.from('a'), rangeEnd: Buffer.from('b') },
+  });
+  const role = create(etcdserverpb.AuthUserGrantRoleRequestSchema, { user: 'bob', role: 'r' });
+  const of = (method: string, bytes: Uint8Array): unknown =>
+    auditedRequest(`/etcdserverpb.Auth/${method}`, Buffer.from(bytes));
+  expect(of('UserAdd', toBinary(etcdserverpb.AuthUserAddRequestSchema, add))).toEqual({ user: 'bob' });
+  expect(of('UserGrantRole', toBinary(etcdserverpb.AuthUserGrantRoleRequestSchema, role))).toEqual({
+    user: 'bob',
+    role: 'r',
+  });
+  expect(of('RoleGrantPermission', toBinary(etcdserverpb.AuthRoleGrantPermissionRequestSchema, grant))).toEqual({
+    role: 'r',
+    keys: [['a', 'b']],
+  });
+});
+
+test('a refused renewal is recorded with its lease, and an accepted one is not', () => {
+  const records: AuditRecord[] = [];
+  const guard = new AuditGuard({ record: (record) => records.push(record) }, new StateMachine());
+  const path = '/etcdserverpb.Lease/LeaseKeepAlive';
+  const renew: MethodHandler = {
+    kind: 'bidi',
+    handle: (call) => {
+      call.onMessage = (message) => {
+        if (message.length > 2) call.end(new GrpcStatus(GrpcCode.permissionDenied, 'etcdserver: permission denied'));
+      };
+    },
+  };
+  const handler = guard.guardMessages(new Map([[path, renew]])).get(path);
+  const call = Object.assign(new ScriptedCall(1_000), { path, requester: ann });
+  if (handler?.kind === 'bidi') handler.handle(call);
+  call.requestRaw(Buffer.from([8, 1]));
+  expect(records).toEqual([]);
+  call.requestRaw(Buffer.from([8, 0xff, 1]));
+  expect(records).toEqual([
+    {
+      method: 'Lease/LeaseKeepAlive',
+      by: 'ann',
+      address: '127.0.0.1',
+      lease: 'ff',
+      allowed: false,
+      error: 'etcdserver: permission denied',
+    },
+  ]);
+});
