@@ -25,9 +25,10 @@ const folders: Readonly<Record<string, Folders>> = {
   server: {
     time: [],
     random: [],
-    config: [],
+    tls: ['random', 'time'],
+    config: ['tls'],
     logging: ['config'],
-    transport: [],
+    transport: ['tls'],
     auth: ['random', 'replica', 'time', 'transport'],
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],

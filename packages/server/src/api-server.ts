@@ -1,6 +1,6 @@
 import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
-import { formatHttpUrl } from './config/listen-url.ts';
+import { formatUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import { AccessGuard } from './api/access-guard.ts';
 import { AuditGuard, type AuditSink } from './api/audit-guard.ts';
@@ -21,6 +21,7 @@ import { createRoutes, leaderOnlyPaths } from './api/routes.ts';
 import { SlicedWork, type Caller } from './api/sliced-work.ts';
 import { statusNamed } from './api/status-of.ts';
 import type { Transport, TransportOptions } from './transport/http2-transport.ts';
+import type { ClientTls } from './transport/tls-acceptor.ts';
 import { defaultTransportLimits } from './transport/transport-limits.ts';
 import { builtReply, type GrpcRoutes, type HttpHandler } from './transport/transport.ts';
 import { WatchService } from './watch/watch-service.ts';
@@ -160,11 +161,17 @@ function audited(
 }
 
 /** Listens at every configured address. Resolves with the URLs, with the actual ports. */
-export async function listenAt(transport: ServingTransport, config: ServerConfig): Promise<readonly string[]> {
+export async function listenAt(
+  transport: ServingTransport,
+  config: ServerConfig,
+  clientTls: ClientTls | undefined,
+): Promise<readonly string[]> {
   const urls: string[] = [];
-  for (const { host, port } of config.listenClientUrls) {
-    const address = await transport.listen(host, port);
-    urls.push(formatHttpUrl({ host, port: address.port }));
+  for (const url of config.listenClientUrls) {
+    const tls = url.scheme === 'https' ? clientTls : undefined;
+    if (url.scheme === 'https' && tls === undefined) throw new Error(`${formatUrl(url)} has no certificate`);
+    const { port } = await transport.listen(url.host, url.port, tls);
+    urls.push(formatUrl({ ...url, port }));
   }
   return urls;
 }

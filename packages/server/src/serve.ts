@@ -2,6 +2,7 @@ import type { ServerConfig } from './config/server-config.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';
 import { createLogger } from './logging/logger.ts';
+import { openClientTls } from './open-client-tls.ts';
 import { openEngine } from './open-engine.ts';
 import { systemRandom } from './random/system-random.ts';
 import type { RunningServer } from './server-options.ts';
@@ -28,7 +29,15 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
   let onLockLost: (error: Error) => void = () => {};
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
   const engine = await openEngine(config, { engineHealth, log, onLockLost });
-  const server = await Server.open({ config, engine, engineHealth, log, clock: systemClock, random: systemRandom });
+  const parts = { log, clock: systemClock, random: systemRandom };
+  const clientTls = await openClientTls(config, parts).catch(async (error: unknown) => {
+    await engine.close();
+    throw error;
+  });
+  const server = await Server.open({ config, engine, engineHealth, clientTls, ...parts }).catch((error: unknown) => {
+    clientTls?.credentials.close();
+    throw error;
+  });
   void lockLost.then((error) => server.fail(error));
   try {
     await server.start();

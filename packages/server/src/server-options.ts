@@ -6,6 +6,7 @@ import type { LogEngine } from './engines/log-engine.ts';
 import type { Logger } from './logging/logger.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
+import type { ClientTls } from './transport/tls-acceptor.ts';
 import type { TransportOptions } from './transport/http2-transport.ts';
 
 export interface RunningServer {
@@ -25,6 +26,8 @@ export interface ServerOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: Random;
+  /** Where an address has https. */
+  readonly clientTls?: ClientTls | undefined;
   /** Sockets by default. */
   readonly network?: ServerNetwork;
   /** Limit on proposals that wait for the log; 65,536 by default. The simulation sets a low one. */

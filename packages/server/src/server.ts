@@ -114,7 +114,7 @@ export class Server implements RunningServer {
     this.#replica.start();
     const { isShared, state } = this.#replica;
     if (!isShared) await this.#leadAlone();
-    this.#urls = await listenAt(this.#api.transport, this.#options.config);
+    this.#urls = await listenAt(this.#api.transport, this.#options.config, this.#options.clientTls);
     if (isShared && state.leader === '') void this.driver.claimNow();
     this.#cluster?.look();
     // If another server has this name, the leader reports it while the registration is still pending.
@@ -134,6 +134,7 @@ export class Server implements RunningServer {
     this.#cluster?.stopServing();
     this.#api.watch.close(statusNamed('Stopped'));
     await this.#api.transport.close({ graceMs: closeGraceMs });
+    this.#options.clientTls?.credentials.close();
     // Until here the leader may still answer the calls that clients wait for.
     this.#cluster?.stop();
     this.driver.stop(new Error('the server is stopping'));

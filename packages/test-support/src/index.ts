@@ -25,6 +25,7 @@ export { frameMessage, RawClient } from './http2/raw-call.ts';
 export type { RawReply } from './http2/raw-call.ts';
 export { hasMariadb, hasPgbouncer } from './installed-programs.ts';
 export { makeCertificates } from './make-certificates.ts';
+export { TestAuthority, type CertificateRequest, type TestCertificate } from './test-authority.ts';
 export { MariadbServer } from './mariadb-server.ts';
 export { PgBouncer } from './pg-bouncer.ts';
 export type { PoolMode } from './pg-bouncer.ts';

@@ -1,4 +1,5 @@
 import { ConfigError } from './config-error.ts';
+import type { Setting } from './setting.ts';
 import { type SettingName, settings } from './settings.ts';
 
 /** '--data-dir' for dataDir. */
@@ -22,12 +23,16 @@ const names = new Map((Object.keys(settings) as SettingName[]).map((name) => [fl
 /** Flags of etcd that users will try, and why Tenure does not have them. */
 const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = [
   {
-    flags: /^--(cert-file|key-file|client-cert-auth|trusted-ca-file|auto-tls|peer-.*)$/,
-    reason: 'TLS is not there yet',
+    flags: /^--peer-.*$/,
+    reason: 'TLS between servers is not there yet',
   },
   {
     flags: /^--(initial-.*|listen-peer-urls|advertise-peer-urls|discovery.*|force-new-cluster)$/,
     reason: 'servers join by starting with the same shared --engine',
+  },
+  {
+    flags: /^--client-(cert|key)-file$/,
+    reason: 'this server is no client of its own, so it needs no certificate of one',
   },
   { flags: /^--(auth-token.*|bcrypt-cost)$/, reason: 'authentication is not there yet' },
   {
@@ -37,8 +42,8 @@ const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = 
 ];
 
 /**
- * Reads `--flag value`, `--flag=value` and, as etcd does, the same with one dash. The last of several takes precedence.
- * Throws ConfigError.
+ * Reads `--flag value`, `--flag=value`, a switch alone and, as etcd does, the same with one dash. The last of several
+ * takes precedence. Throws ConfigError.
  */
 export function readFlags(argv: readonly string[]): Flags {
   const values = new Map<SettingName, string>();
@@ -53,8 +58,11 @@ export function readFlags(argv: readonly string[]): Flags {
     if (flag === '--version') return { values, help: false, version: true };
     const name = names.get(flag);
     if (name === undefined) throw unknownFlag(flag);
-    if (equals < 0) at += 1;
-    const value = equals < 0 ? argv[at] : word.slice(equals + 1);
+    const setting: Setting<unknown> = settings[name];
+    const next = argv[at + 1];
+    const isAlone = equals < 0 && setting.isSwitch === true && next !== 'true' && next !== 'false';
+    if (equals < 0 && !isAlone) at += 1;
+    const value = isAlone ? 'true' : equals < 0 ? next : word.slice(equals + 1);
     if (value === undefined) throw new ConfigError(`${flag} needs a value: see tenure serve --help`);
     values.set(name, value);
   }

@@ -1,5 +1,6 @@
 import { flagOf, variableOf } from './flags.ts';
-import { type Setting, type SettingName, settings } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { type SettingName, settings } from './settings.ts';
 
 const indent = ' '.repeat(6);
 const lineColumns = 100;

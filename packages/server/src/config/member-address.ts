@@ -23,7 +23,7 @@ export function parseMemberUrl(url: string): MemberAddress | undefined {
   }
 }
 
-export interface MemberAddress extends ListenUrl {
+export interface MemberAddress extends Omit<ListenUrl, 'scheme'> {
   /** Servers connect to each other without TLS: an https address is a proxy's, for clients only. */
   readonly isForServers: boolean;
 }

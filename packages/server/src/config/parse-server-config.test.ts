@@ -31,7 +31,8 @@ describe('without flags', () => {
       name: 'default',
       engine: 'file',
       dataDir: resolve('tenure-data'),
-      listenClientUrls: [{ host: '127.0.0.1', port: 2379 }],
+      listenClientUrls: [{ scheme: 'http', host: '127.0.0.1', port: 2379 }],
+      clientTls: undefined,
       advertiseClientUrls: [],
       quotaBackendBytes: Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2)),
       maxRequestBytes: 1_572_864,
@@ -72,20 +73,35 @@ describe('without flags', () => {
   });
 });
 
-const samples: Record<
-  SettingName,
-  { text: string; other: string; read: (config: ServerConfig) => unknown; value: unknown }
-> = {
+interface Sample {
+  readonly text: string;
+  readonly other: string;
+  /** Variables without which the setting has no effect. */
+  readonly given?: Record<string, string>;
+  readonly read: (config: ServerConfig) => unknown;
+  readonly value: unknown;
+}
+
+const withTls = {
+  TENURE_LISTEN_CLIENT_URLS: 'https://127.0.0.1:1',
+  TENURE_CERT_FILE: 'c',
+  TENURE_KEY_FILE: 'k',
+  TENURE_TRUSTED_CA_FILE: 'a',
+};
+const tlsFile = { text: 'file.pem', other: 'other.pem', given: withTls, value: 'file.pem' };
+
+const samples: Record<SettingName, Sample> = {
   name: { text: 'infra1', other: 'infra2', read: (made) => made.name, value: 'infra1' },
   engine: { text: 'memory', other: 'file', read: (made) => made.engine, value: 'memory' },
   dataDir: { text: '/var/lib/x', other: '/y', read: (made) => made.dataDir, value: '/var/lib/x' },
   listenClientUrls: {
-    text: 'http://[::1]:0,http://localhost:12',
+    text: 'http://[::1]:0,https://localhost:12',
+    given: { TENURE_AUTO_TLS: 'true' },
     other: 'http://127.0.0.1:1',
     read: (made) => made.listenClientUrls,
     value: [
-      { host: '::1', port: 0 },
-      { host: 'localhost', port: 12 },
+      { scheme: 'http', host: '::1', port: 0 },
+      { scheme: 'https', host: 'localhost', port: 12 },
     ],
   },
   advertiseClientUrls: {
@@ -130,24 +146,77 @@ const samples: Record<
   snapshotCount: { text: '10', other: '11', read: (made) => made.snapshotCount, value: 10 },
   snapshotLogBytes: { text: '8192', other: '9000', read: (made) => made.snapshotLogBytes, value: 8192 },
   auditLog: { text: '/var/log/audit', other: 'b', read: (made) => made.auditLog, value: '/var/log/audit' },
+  certFile: { ...tlsFile, read: ({ clientTls }) => clientTls?.options.files.certFile ?? '' },
+  keyFile: { ...tlsFile, read: ({ clientTls }) => clientTls?.options.files.keyFile ?? '' },
+  trustedCaFile: { ...tlsFile, read: ({ clientTls }) => clientTls?.options.files.trustedCaFile ?? '' },
+  clientCrlFile: { ...tlsFile, read: ({ clientTls }) => clientTls?.options.files.crlFile ?? '' },
+  clientCertAllowedHostname: {
+    text: 'a.example.com, 10.0.0.1',
+    other: 'b',
+    given: withTls,
+    read: ({ clientTls }) => clientTls?.options.allowedHostnames,
+    value: ['a.example.com', '10.0.0.1'],
+  },
+  clientCertAuth: {
+    text: 'true',
+    other: 'false',
+    given: withTls,
+    read: ({ clientTls }) => clientTls?.namesCaller,
+    value: true,
+  },
+  autoTls: {
+    text: 'true',
+    other: 'false',
+    given: { TENURE_LISTEN_CLIENT_URLS: 'https://127.0.0.1:1', TENURE_SELF_SIGNED_CERT_VALIDITY: '3' },
+    read: ({ clientTls }) => clientTls?.selfSigned,
+    value: { validityYears: 3 },
+  },
+  selfSignedCertValidity: {
+    text: '10',
+    other: '2',
+    given: { TENURE_LISTEN_CLIENT_URLS: 'https://127.0.0.1:1', TENURE_AUTO_TLS: 'true' },
+    read: ({ clientTls }) => clientTls?.selfSigned,
+    value: { validityYears: 10 },
+  },
+  tlsMinVersion: {
+    text: 'TLS1.3',
+    other: 'TLS1.2',
+    given: withTls,
+    read: ({ clientTls }) => clientTls?.options.minVersion,
+    value: 'TLSv1.3',
+  },
+  tlsMaxVersion: {
+    text: 'TLS1.2',
+    other: 'TLS1.3',
+    given: withTls,
+    read: ({ clientTls }) => clientTls?.options.maxVersion,
+    value: 'TLSv1.2',
+  },
+  cipherSuites: {
+    text: 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384',
+    other: '',
+    given: withTls,
+    read: ({ clientTls }) => clientTls?.options.ciphers.split(':').slice(3),
+    value: ['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-AES256-GCM-SHA384'],
+  },
   logLevel: { text: 'debug', other: 'info', read: (made) => made.logLevel, value: 'debug' },
 };
 
 describe.each(Object.entries(samples))('%s', (key, sample) => {
   const name = key as SettingName;
+  const { given = {}, text, other } = sample;
+  const read = (argv: string[], env: Record<string, string> = {}) => sample.read(config(argv, { ...given, ...env }));
 
   test('can be given as flag, as --flag=value, with one dash, and as variable', () => {
-    expect(sample.read(config([flagOf(name), sample.text]))).toEqual(sample.value);
-    expect(sample.read(config([`${flagOf(name)}=${sample.text}`]))).toEqual(sample.value);
-    expect(sample.read(config([flagOf(name).slice(1), sample.text]))).toEqual(sample.value);
-    expect(sample.read(config([], { [variableOf(name)]: sample.text }))).toEqual(sample.value);
+    expect(read([flagOf(name), text])).toEqual(sample.value);
+    expect(read([`${flagOf(name)}=${text}`])).toEqual(sample.value);
+    expect(read([flagOf(name).slice(1), text])).toEqual(sample.value);
+    expect(read([], { [variableOf(name)]: text })).toEqual(sample.value);
   });
 
   test('the flag wins over the variable, and the last flag over the first', () => {
-    expect(sample.read(config([flagOf(name), sample.text], { [variableOf(name)]: sample.other }))).toEqual(
-      sample.value,
-    );
-    expect(sample.read(config([flagOf(name), sample.other, flagOf(name), sample.text]))).toEqual(sample.value);
+    expect(read([flagOf(name), text], { [variableOf(name)]: other })).toEqual(sample.value);
+    expect(read([flagOf(name), other, flagOf(name), text])).toEqual(sample.value);
   });
 
   test('an empty variable counts as none', () => {
@@ -166,10 +235,29 @@ describe.each(Object.entries(samples))('%s', (key, sample) => {
 
 describe('refusals are one line that names the flag or variable and its value', () => {
   test.each([
+    [['--listen-client-urls', 'https://127.0.0.1:1'], /^--listen-client-urls https:.*:1 uses TLS: give --cert-file/],
+    [['--cert-file', 'x'], /--cert-file and --key-file go together/],
+    [['--client-cert-auth'], /--client-cert-auth needs --trusted-ca-file/],
+    [['--client-crl-file', 'x'], /--client-crl-file needs --trusted-ca-file/],
+    [['--client-cert-allowed-hostname', 'a'], /--client-cert-allowed-hostname needs --trusted-ca-file/],
+    [['--client-cert-allowed-hostname', 'a,,b'], /must not have an empty name/],
+    [['--client-cert-auth=yes'], /one of true, false/],
+    [['--tls-min-version', 'TLS1.1'], /one of TLS1.2, TLS1.3/],
+    [['--tls-min-version', 'TLS1.3', '--tls-max-version', 'TLS1.2'], /must not be above/],
+    [['--cipher-suites', 'TLS_NONE'], /"TLS_NONE" is no cipher suite/],
+    [['--cipher-suites', 'TLS_AES_128_GCM_SHA256'], /is of TLS 1.3, whose suites cannot be chosen/],
+    [['--cipher-suites', 'TLS_RSA_WITH_AES_128_CBC_SHA'], /is not for HTTP\/2/],
     [
-      ['--listen-client-urls', 'https://127.0.0.1:1'],
-      /^--listen-client-urls "https:.*" uses https, but TLS is not there yet/,
+      ['--cipher-suites', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', '--tls-min-version', 'TLS1.3'],
+      /are of TLS 1.2, which --tls-min-version excludes/,
     ],
+    [['--self-signed-cert-validity', '0'], /from 1 to 100/],
+    [
+      ['--engine', 'postgres://a@b/c', '--listen-client-urls', 'https://127.0.0.1:1', '--auto-tls'],
+      /--listen-client-urls must have an http:\/\/ address, too, on a log/,
+    ],
+    [['--peer-cert-file', 'x'], /TLS between servers is not there yet/],
+    [['--client-cert-file', 'x'], /no client of its own/],
     [['--listen-client-urls', 'unix://sock'], /unix socket, which is not supported/],
     [['--listen-client-urls', 'http://example.com:1'], /must name an IP address or localhost.*"example.com"/],
     [['--listen-client-urls', 'http://127.0.0.1'], /must look like http:\/\/IP:PORT/],
@@ -202,7 +290,6 @@ describe('refusals are one line that names the flag or variable and its value', 
     [['--heartbeat-interval', '401ms', '--engine', 'etcd://a:1/b'], /at most 400ms on a log that several/],
     [['--log-level', 'trace'], /one of debug, info, warn, error/],
     [['--name', ''], /must not be empty/],
-    [['--cert-file', 'x'], /^--cert-file: TLS is not there yet/],
     [['--initial-cluster', 'x'], /servers join by starting/],
     [['--no-such-flag'], /unknown flag --no-such-flag/],
     [['--name'], /--name needs a value/],
@@ -241,17 +328,37 @@ describe('automatic compaction', () => {
   });
 });
 
+test('a switch alone means true, before another flag and at the end', () => {
+  const argv = ['--listen-client-urls', 'https://127.0.0.1:1', '--auto-tls', '--trusted-ca-file', 'a'];
+  expect(config([...argv, '--client-cert-auth']).clientTls).toMatchObject({ namesCaller: true });
+  expect(config([...argv, '--client-cert-auth', 'false']).clientTls).toMatchObject({ namesCaller: false });
+});
+
 describe('warnings', () => {
   test('an address that other machines reach', () => {
     expect(warnings(['--listen-client-urls', 'http://10.0.0.1:2379'])).toEqual([
+      expect.stringContaining('http://10.0.0.1:2379 is open to other machines without TLS'),
       expect.stringContaining('http://10.0.0.1:2379 is open to other machines and there is no authentication'),
     ]);
+    const secure = ['--listen-client-urls', 'https://10.0.0.1:2379', '--cert-file', 'c', '--key-file', 'k'];
+    expect(warnings(secure)).toEqual([
+      expect.stringContaining('https://10.0.0.1:2379 is open to other machines and there is no authentication'),
+    ]);
+    expect(warnings([...secure, '--trusted-ca-file', 'ca', '--client-cert-auth'])).toEqual([]);
+  });
+
+  test('an address without TLS beside one with it, and a certificate beside --auto-tls', () => {
+    const both = ['--listen-client-urls', 'https://127.0.0.1:1,http://127.0.0.1:2', '--auto-tls'];
+    const plain = expect.stringContaining('http://127.0.0.1:2 uses http: clients have neither TLS');
+    expect(warnings(both)).toEqual([plain]);
+    const twice = expect.stringContaining('--auto-tls does nothing');
+    expect(warnings([...both, '--cert-file', 'c', '--key-file', 'k'])).toEqual([twice, plain]);
   });
 
   test('a wildcard address that no client can dial, unless another is advertised', () => {
-    expect(warnings(['--listen-client-urls', 'http://0.0.0.0:2379'])).toHaveLength(2);
+    expect(warnings(['--listen-client-urls', 'http://0.0.0.0:2379'])).toHaveLength(3);
     const advertised = ['--listen-client-urls', 'http://0.0.0.0:1', '--advertise-client-urls', 'http://10.0.0.1:1'];
-    expect(warnings(advertised)).toHaveLength(1);
+    expect(warnings(advertised)).toHaveLength(2);
   });
 
   test('a user for an etcd, with another engine', () => {

@@ -1,11 +1,13 @@
 import { getHeapStatistics } from 'node:v8';
 import { parseAutoCompaction } from './auto-compaction.ts';
+import { joinClientTls, listOf, strayTls } from './client-tls.ts';
 import { ConfigError } from './config-error.ts';
 import { flagOf, readFlags, variableOf } from './flags.ts';
 import { helpText } from './help-text.ts';
-import { formatHttpUrl, isLoopback } from './listen-url.ts';
+import { formatUrl, isLoopback } from './listen-url.ts';
 import type { ServerConfig } from './server-config.ts';
-import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { type SettingName, type SettingValues, settings } from './settings.ts';
 
 /** The result of the command line. Warnings are one line each, for the operator. */
 export type ConfigOutcome =
@@ -30,8 +32,10 @@ export function parseServerConfig(source: ConfigSource): ConfigOutcome {
     const values: Record<string, unknown> = {};
     for (const name of settingNames) values[name] = valueOf(name, flags.values, source.env);
     const password = source.env[passwordVariable] ?? '';
-    const config = joinValues(values as SettingValues, password, flags.values.has('autoCompactionRetention'));
-    return { kind: 'config', config, warnings: [...warningsOf(config), ...unknownVariables(source.env)] };
+    const given = values as SettingValues;
+    const config = joinValues(given, password, flags.values.has('autoCompactionRetention'));
+    const warnings = [...warningsOf(config), ...strayTls(given), ...unknownVariables(source.env)];
+    return { kind: 'config', config, warnings };
   } catch (error) {
     if (error instanceof ConfigError) return { kind: 'refused', message: error.message };
     throw error;
@@ -69,13 +73,15 @@ function parseNamed<T>(name: string, text: string, parse: (text: string) => T): 
 const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2));
 
 function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
-  const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...others } = values;
-  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...plain } = others;
+  const { clientTls, others } = joinClientTls(values);
+  const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...rest } = others;
+  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...plain } = rest;
   const retentionName = retentionFromFlag ? flagOf('autoCompactionRetention') : variableOf('autoCompactionRetention');
   const config: ServerConfig = {
     ...plain,
     listenClientUrls: Object.freeze(values.listenClientUrls.map((url) => Object.freeze(url))),
     advertiseClientUrls: Object.freeze(values.advertiseClientUrls),
+    clientTls,
     quotaBackendBytes: quotaBackendBytes === 0 ? defaultQuotaBytes : quotaBackendBytes,
     autoCompaction: Object.freeze(
       parseNamed(retentionName, autoCompactionRetention, (text) => parseAutoCompaction(autoCompactionMode, text)),
@@ -92,12 +98,14 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
         'with a longer one the leader lease ends in between',
     );
   }
-  const { advertiseClientUrls } = config;
-  const isOnlyForClients =
-    advertiseClientUrls.length > 0 && advertiseClientUrls.every((url) => url.startsWith('https:'));
-  if (config.engine.includes('://') && isOnlyForClients) {
+  const { advertiseClientUrls, listenClientUrls } = config;
+  const [flag, urls] =
+    advertiseClientUrls.length > 0
+      ? [flagOf('advertiseClientUrls'), advertiseClientUrls]
+      : [flagOf('listenClientUrls'), listenClientUrls.map(formatUrl)];
+  if (config.engine.includes('://') && urls.every((url) => url.startsWith('https:'))) {
     throw new ConfigError(
-      '--advertise-client-urls must have an http:// address, too, on a log that several servers share: ' +
+      `${flag} must have an http:// address, too, on a log that several servers share: ` +
         'there they reach each other, without TLS',
     );
   }
@@ -123,10 +131,18 @@ function strayLogin({ engine, engineUser, enginePassword, enginePasswordFile }: 
 function warningsOf(config: ServerConfig): string[] {
   const warnings = strayLogin(config);
   const open = config.listenClientUrls.filter((url) => !isLoopback(url.host));
-  if (open.length > 0) {
-    const urls = open.map(formatHttpUrl).join(', ');
+  const plain = open.filter(({ scheme }) => scheme === 'http');
+  if (plain.length > 0) {
     warnings.push(
-      `${urls} is open to other machines and there is no authentication: ` +
+      `${listOf(plain)} is open to other machines without TLS: ` +
+        'a machine between a client and this server can read and change what passes',
+    );
+  }
+  const needsCertificate = (config.clientTls?.options.files.trustedCaFile ?? '') !== '';
+  const unguarded = open.filter(({ scheme }) => scheme === 'http' || !needsCertificate);
+  if (unguarded.length > 0) {
+    warnings.push(
+      `${listOf(unguarded)} is open to other machines and there is no authentication: ` +
         'every client that reaches it can read and change everything',
     );
   }

@@ -1,9 +1,20 @@
+import type { TlsOptions } from '../tls/tls-options.ts';
 import type { AutoCompaction } from './auto-compaction.ts';
 import type { ListenUrl } from './listen-url.ts';
 
 export type EngineName = 'file' | 'memory' | `postgres://${string}` | `postgresql://${string}` | `etcd://${string}`;
 export type ReadMode = 'log' | 'lease';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** How clients connect at the https:// addresses. */
+export interface ClientTlsConfig {
+  /** With '' for the names of a certificate and a key that the server makes. */
+  readonly options: TlsOptions;
+  /** Undefined: the certificate is given. */
+  readonly selfSigned: { readonly validityYears: number } | undefined;
+  /** The common name of a client's certificate is told to services. */
+  readonly namesCaller: boolean;
+}
 
 /** All settings of a server, checked and frozen. Created only by `parseServerConfig`. */
 export interface ServerConfig {
@@ -30,6 +41,8 @@ export interface ServerConfig {
   readonly dataDir: string;
   /** At least one. */
   readonly listenClientUrls: readonly ListenUrl[];
+  /** Undefined: no listen URL has https. */
+  readonly clientTls: ClientTlsConfig | undefined;
   /** Empty: the listen URLs, with the bound ports. */
   readonly advertiseClientUrls: readonly string[];
   /** Estimated bytes of the state in memory at which the NOSPACE alarm is raised; never 0. */

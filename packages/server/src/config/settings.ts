@@ -5,22 +5,8 @@ import { parseGoDurationMs } from '@tenure/protocol';
 import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
 import { maxMemberNameChars } from './member-address.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
-
-/** One setting, from which the flag, the environment variable and the line of help are generated. */
-export interface Setting<T> {
-  readonly group: 'Member' | 'Clients' | 'Leases' | 'Storage' | 'Limits' | 'Logs';
-  /** The placeholder of the value in the help. */
-  readonly value: string;
-  /** Parsed like a given text when neither flag nor environment has one. */
-  readonly fallback: string;
-  /** The fallback in the help, where its text says too little. */
-  readonly fallbackShown?: string;
-  readonly help: string;
-  /** Throws ConfigError with the reason. */
-  readonly parse: (text: string) => T;
-}
-
-const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+import { oneOf, setting, trueOrFalse, wholeNumber } from './setting.ts';
+import { tlsSettings } from './tls-settings.ts';
 
 const minuteMs = 60_000;
 const mebibyte = 1024 * 1024;
@@ -81,7 +67,9 @@ export const settings = {
     group: 'Clients',
     value: 'URL,...',
     fallback: 'http://127.0.0.1:2379',
-    help: 'Addresses to listen on; port 0 takes a free one. There is no authentication yet: use a closed network.',
+    help:
+      'Addresses to listen on, https:// with TLS and http:// without; port 0 takes a free one. There is no ' +
+      'authentication yet beside the certificates of clients: use a closed network.',
     parse: parseListenUrls,
   }),
   advertiseClientUrls: setting({
@@ -89,9 +77,10 @@ export const settings = {
     value: 'URL,...',
     fallback: '',
     fallbackShown: 'the addresses that are listened on',
-    help: 'Addresses that clients are told to use, also https of a proxy. On a shared log servers need one with http.',
+    help: 'Addresses that clients are told to use. On a shared log servers need one with http.',
     parse: parseAdvertiseUrls,
   }),
+  ...tlsSettings,
   watchProgressNotifyInterval: setting({
     group: 'Clients',
     value: 'DURATION',
@@ -136,7 +125,8 @@ export const settings = {
     value: 'true|false',
     fallback: 'false',
     help: 'On etcd: nothing else is kept there, so that its old revisions may be compacted with the log.',
-    parse: (text: string) => oneOf('true', 'false')(text) === 'true',
+    isSwitch: true,
+    parse: trueOrFalse,
   }),
   engineCacert: setting({
     group: 'Storage',
@@ -272,24 +262,6 @@ function parseClusterId(text: string): bigint | undefined {
   if (text === '') return undefined;
   if (!/^[0-9a-f]{1,16}$/i.test(text)) throw new ConfigError('must be 1 to 16 hex digits');
   return BigInt(`0x${text}`);
-}
-
-function oneOf<T extends string>(...choices: readonly T[]): (text: string) => T {
-  return (text) => {
-    const choice = choices.find((each) => each === text);
-    if (choice === undefined) throw new ConfigError(`must be one of ${choices.join(', ')}`);
-    return choice;
-  };
-}
-
-function wholeNumber(limits: { min: number; max: number }): (text: string) => number {
-  return (text) => {
-    const number = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
-    if (!(number >= limits.min && number <= limits.max)) {
-      throw new ConfigError(`must be a whole number from ${limits.min} to ${limits.max}`);
-    }
-    return number;
-  };
 }
 
 function durationMs(limits: { minMs: number; maxMs: number }): (text: string) => number {

@@ -29,7 +29,7 @@ export interface SharedByConnections {
 export class Http2Connection implements Connection {
   readonly session: ServerHttp2Session;
   readonly remoteAddress: string;
-  readonly commonName = undefined;
+  readonly commonName: string | undefined;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
   readonly timedCalls: Set<OpenCall> = new Set();
@@ -57,8 +57,10 @@ export class Http2Connection implements Connection {
   #bytesReadAtPong = -1;
   #pingTimer: NodeJS.Timeout | undefined;
 
-  constructor(session: ServerHttp2Session, { limits, log, budgets, replies, http }: SharedByConnections) {
+  constructor(session: ServerHttp2Session, shared: SharedByConnections, commonName?: string) {
+    const { limits, log, budgets, replies, http } = shared;
     this.session = session;
+    this.commonName = commonName;
     this.remoteAddress = session.socket.remoteAddress ?? '';
     this.limits = limits;
     this.log = log;

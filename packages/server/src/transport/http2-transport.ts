@@ -8,11 +8,13 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { Http1Connection } from './http1-connection.ts';
 import { Http2Connection, type SharedByConnections, type TransportBudgets } from './http2-connection.ts';
 import { http2Options } from './http2-options.ts';
+import { HandshakeTurns } from './handshake-turns.ts';
 import { HttpQueue } from './http-queue.ts';
 import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
 import { ReplyQueue } from './reply-queue.ts';
 import { StreamStarts } from './stream-starts.ts';
+import { agreeOn, type ClientTls, TlsAcceptor } from './tls-acceptor.ts';
 import type { GrpcRoutes, HttpHandler } from './transport.ts';
 import { defaultTransportLimits, type TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
@@ -28,8 +30,11 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** Accepts connections at one more address; port 0 lets the system choose. Resolves with the bound address. */
-  listen(host: string, port: number): Promise<AddressInfo>;
+  /**
+   * Accepts connections at one more address, with TLS if `tls` is given, otherwise without; port 0 lets the system
+   * choose. Resolves with the bound address.
+   */
+  listen(host: string, port: number, tls?: ClientTls): Promise<AddressInfo>;
   /**
    * Stops: no connection is accepted any more, clients are sent elsewhere (GOAWAY), streams end as Unavailable, unary
    * calls may finish. Connections left after `graceMs` are closed. Resolves when every socket is closed; a second call
@@ -45,14 +50,15 @@ export interface Transport {
 }
 
 /**
- * gRPC over cleartext HTTP/2 with prior knowledge, and HTTP/1.1 on the same port, on node's own implementations.
+ * gRPC over HTTP/2, cleartext with prior knowledge or over TLS, and HTTP/1.1 on the same port, on node's own
+ * implementations.
  *
- * The stages of a call: the protocol of a socket is detected (protocol-sniffer), and an HTTP/2 socket becomes a
- * connection (http2-connection). A stream waits for its turn (stream-starts); its headers are checked (request-head),
- * and it becomes a call of one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which
- * splits its data into messages (message-reader), runs its handler, and ends with a status in trailers (stream-call).
- * Large replies are built when there is room for them (reply-queue). Other requests go to one HTTP handler (http-queue,
- * http-call, http1-connection).
+ * The stages of a call: at an address with TLS a socket is made secure (tls-acceptor). Its protocol is detected
+ * (protocol-sniffer), and an HTTP/2 socket becomes a connection (http2-connection). A stream waits for its turn
+ * (stream-starts); its headers are checked (request-head), and it becomes a call of one of three kinds
+ * (call-dispatcher, unary-call, server-stream-call, bidi-call), which splits its data into messages (message-reader),
+ * runs its handler, and ends with a status in trailers (stream-call). Large replies are built when there is room for
+ * them (reply-queue). Other requests go to one HTTP handler (http-queue, http-call, http1-connection).
  *
  * Every client is treated as hostile: the data that it may hold, send ahead, leave unread or leave unfinished is
  * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all connections
@@ -66,6 +72,14 @@ export function createHttp2Transport(options: TransportOptions): Transport {
   return new Http2Transport(options);
 }
 
+/** A connection from its acceptance on. */
+interface Accepted {
+  readonly accepted: Socket;
+  /** What carries its bytes in clear: the same socket, or the TLS socket above it. */
+  readonly carrier: Socket;
+  readonly commonName: string | undefined;
+}
+
 class Http2Transport implements Transport {
   readonly #options: TransportOptions;
   readonly #limits: TransportLimits;
@@ -74,8 +88,9 @@ class Http2Transport implements Transport {
   readonly #shared: SharedByConnections;
   readonly #sockets: Set<Socket> = new Set();
   readonly #reserve: PeerReserve;
-  /** The socket whose session is being created. */
-  #accepting: Socket | undefined;
+  /** The connection whose session is being created. */
+  #accepting: Accepted | undefined;
+  readonly #handshakeTurns = new HandshakeTurns();
   readonly #connections: Set<Http2Connection> = new Set();
   readonly #http1Connections: Map<Socket, Http1Connection> = new Map();
   /** Disconnects connections whose protocol is not known yet. */
@@ -84,6 +99,8 @@ class Http2Transport implements Transport {
   readonly #http2: ReturnType<typeof createHttp2Server>;
   readonly #sweeper: NodeJS.Timeout;
   #refusedSockets = 0;
+  #failedHandshakes = 0;
+  #lastHandshakeFault: object = {};
   #closing: Promise<void> | undefined;
   #onLastClosed: (() => void) | undefined;
 
@@ -123,9 +140,10 @@ class Http2Transport implements Transport {
     return this.#budgets.replyBytes.taken;
   }
 
-  listen(host: string, port: number): Promise<AddressInfo> {
+  listen(host: string, port: number, tls?: ClientTls): Promise<AddressInfo> {
     if (this.#closing !== undefined) return Promise.reject(new Error('the transport is closed'));
-    const server = createNetServer({ noDelay: true, keepAlive: true }, (socket) => this.#accept(socket));
+    const acceptor = tls === undefined ? undefined : this.#createAcceptor(tls);
+    const server = createNetServer({ noDelay: true, keepAlive: true }, (socket) => this.#accept(socket, acceptor));
     this.#listeners.push(server);
     return new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -158,7 +176,7 @@ class Http2Transport implements Transport {
     clearTimeout(cutOff);
   }
 
-  #accept(socket: Socket): void {
+  #accept(socket: Socket, acceptor: TlsAcceptor | undefined): void {
     // Without a listener the error of one broken socket would end the process.
     socket.on('error', (error) => this.#options.log.debug({ err: error }, 'a connection failed'));
     const isFull = this.#sockets.size - this.#reserve.size >= this.#limits.maxConnections;
@@ -174,27 +192,51 @@ class Http2Transport implements Transport {
       this.#undecided.delete(socket);
       if (this.#sockets.size === 0) this.#onLastClosed?.();
     });
-    const giveUp = sniffProtocol(socket, this.#limits.prefaceTimeoutMs, {
-      onHttp2: (decided) => {
-        this.#undecided.delete(decided);
-        this.#accepting = decided;
-        this.#http2.emit('connection', decided);
-        this.#accepting = undefined;
+    this.#undecided.set(socket, () => socket.destroy());
+    if (acceptor !== undefined) acceptor.accept(socket);
+    else this.#detectProtocol({ accepted: socket, carrier: socket, commonName: undefined });
+  }
+
+  #createAcceptor(tls: ClientTls): TlsAcceptor {
+    return new TlsAcceptor({
+      tls,
+      turns: this.#handshakeTurns,
+      handshakeTimeoutMs: this.#limits.handshakeTimeoutMs,
+      onSecure: (accepted, { socket, commonName }) => {
+        socket.on('error', (error) => this.#options.log.debug({ err: error }, 'a TLS connection failed'));
+        this.#detectProtocol({ accepted, carrier: socket, commonName });
       },
-      onHttp1: (decided) => {
-        this.#undecided.delete(decided);
-        if (this.#reserve.isUnproved(decided)) {
-          decided.destroy();
-          return;
-        }
-        const connection = new Http1Connection(decided, this.#shared);
-        this.#http1Connections.set(decided, connection);
-        decided.on('close', () => this.#http1Connections.delete(decided));
-        this.#http1.emit('connection', decided);
-        decided.resume();
+      onRefused: (remoteAddress, reason) => {
+        this.#failedHandshakes += 1;
+        this.#lastHandshakeFault = { remoteAddress, reason };
       },
     });
-    this.#undecided.set(socket, giveUp);
+  }
+
+  #detectProtocol(connection: Accepted): void {
+    const { accepted, carrier } = connection;
+    const giveUp = sniffProtocol(carrier, this.#limits.prefaceTimeoutMs, {
+      onHttp2: () => {
+        this.#undecided.delete(accepted);
+        if (!agreeOn(carrier, 'h2')) return;
+        this.#accepting = connection;
+        this.#http2.emit('connection', carrier);
+        this.#accepting = undefined;
+      },
+      onHttp1: () => {
+        this.#undecided.delete(accepted);
+        if (this.#reserve.isUnproved(accepted)) {
+          accepted.destroy();
+          return;
+        }
+        if (!agreeOn(carrier, 'http/1.1')) return;
+        this.#http1Connections.set(carrier, new Http1Connection(carrier, this.#shared));
+        carrier.on('close', () => this.#http1Connections.delete(carrier));
+        this.#http1.emit('connection', carrier);
+        carrier.resume();
+      },
+    });
+    this.#undecided.set(accepted, giveUp);
   }
 
   #createHttp1(): ReturnType<typeof createHttp1Server> {
@@ -222,13 +264,14 @@ class Http2Transport implements Transport {
     });
     const server = createHttp2Server(http2Options(this.#limits));
     server.on('session', (session) => {
-      const connection = new Http2Connection(session, this.#shared);
+      const accepting = this.#accepting;
+      const connection = new Http2Connection(session, this.#shared, accepting?.commonName);
       this.#connections.add(connection);
       session.on('close', () => {
         this.#connections.delete(connection);
         starts.forget(connection);
       });
-      const socket = this.#accepting;
+      const socket = accepting?.accepted;
       if (socket !== undefined) connection.onPeer = () => this.#reserve.prove(socket);
       session.on('stream', (stream, headers) => {
         if (headers[':path'] !== peerPath && socket !== undefined && this.#reserve.isUnproved(socket)) {
@@ -278,6 +321,11 @@ class Http2Transport implements Transport {
     if (this.#refusedSockets > 0) {
       this.#options.log.warn({ refused: this.#refusedSockets }, 'connections were refused: too many are open');
       this.#refusedSockets = 0;
+    }
+    if (this.#failedHandshakes > 0) {
+      const last = { failed: this.#failedHandshakes, ...this.#lastHandshakeFault };
+      this.#options.log.warn(last, 'TLS handshakes of clients failed; address and reason are those of the last one');
+      this.#failedHandshakes = 0;
     }
     for (const connection of this.#connections) connection.sweep();
   }

@@ -83,7 +83,9 @@ export interface TransportLimits {
   /** Queued HTTP requests of one connection. Beyond: 503 over HTTP/2; HTTP/1's connection ends. */
   readonly maxWaitingHttpRequests: number;
   readonly maxPipelinedRequests: number;
-  /** The maximum time until the protocol of a connection is known. */
+  /** The maximum time from a connection to the end of its TLS handshake. */
+  readonly handshakeTimeoutMs: number;
+  /** The maximum time until the protocol of a connection is known; over TLS from the end of the handshake on. */
   readonly prefaceTimeoutMs: number;
   /** The maximum time for the message of a unary or server-streaming call to arrive. */
   readonly requestTimeoutMs: number;
@@ -139,6 +141,7 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxTotalStreamBytes: 512 * mebibyte,
   maxWaitingHttpRequests: 100,
   maxPipelinedRequests: 32,
+  handshakeTimeoutMs: 10_000,
   prefaceTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   stalledReplyTimeoutMs: 60_000,

@@ -1,4 +1,5 @@
 import { createHttp2Transport, type Transport } from '../http2-transport.ts';
+import type { ClientTls } from '../tls-acceptor.ts';
 import type { HttpHandler, MethodHandler } from '../transport.ts';
 import type { TransportLimits } from '../transport-limits.ts';
 
@@ -7,6 +8,8 @@ export interface TestServer {
   readonly port: number;
   /** The warnings and errors that the transport has logged. */
   readonly logged: string[];
+  /** The reasons that they name. */
+  readonly faults: string[];
 }
 
 /** A transport on its own port, with the given methods, that responds to HTTP/1 with the request line. */
@@ -15,21 +18,27 @@ export async function startTestServer(
   limits: Partial<TransportLimits> = {},
   onHttp: HttpHandler = requestLine,
   peerPath?: string,
+  tls?: ClientTls,
 ): Promise<TestServer> {
   const logged: string[] = [];
+  const faults: string[] = [];
+  const note = (fields: object, text: string): void => {
+    logged.push(text);
+    if ('reason' in fields && 'remoteAddress' in fields) faults.push(`${fields.remoteAddress}: ${fields.reason}`);
+  };
   const transport = createHttp2Transport({
     routes: new Map(Object.entries(routes)),
     onHttp,
     log: {
       debug: () => {},
-      warn: (_fields, text) => void logged.push(text),
-      error: (_fields, text) => void logged.push(text),
+      warn: note,
+      error: note,
     },
     limits,
     ...(peerPath === undefined ? {} : { peerPath }),
   });
-  const { port } = await transport.listen('127.0.0.1', 0);
-  return { transport, port, logged };
+  const { port } = await transport.listen('127.0.0.1', 0, tls);
+  return { transport, port, logged, faults };
 }
 
 const requestLine: HttpHandler = async ({ method, target }) => ({

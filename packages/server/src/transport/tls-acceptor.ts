@@ -1,0 +1,193 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP, type Socket } from 'node:net';
+import { createServer, type Server, TLSSocket } from 'node:tls';
+import type { TlsCredentials } from '../tls/tls-credentials.ts';
+import { clientHelloState } from './client-hello.ts';
+import type { HandshakeTurns } from './handshake-turns.ts';
+
+/** How clients use TLS at one address. */
+export interface ClientTls {
+  readonly credentials: TlsCredentials;
+  /** The common name of a client's certificate is told to services. */
+  readonly namesCaller: boolean;
+}
+
+export interface TlsAcceptorOptions {
+  readonly tls: ClientTls;
+  /** Shared by all listeners. */
+  readonly turns: HandshakeTurns;
+  /** From the connection to the end of the handshake. */
+  readonly handshakeTimeoutMs: number;
+  readonly onSecure: (socket: Socket, secured: SecuredSocket) => void;
+  /** The connection is closed: without a certificate that is accepted, or with another fault. */
+  readonly onRefused: (remoteAddress: string | undefined, reason: string) => void;
+}
+
+export interface SecuredSocket {
+  readonly socket: TLSSocket;
+  /** See CallerConnection. */
+  readonly commonName: string | undefined;
+}
+
+interface Handshake {
+  readonly socket: Socket;
+  readonly remoteAddress: string | undefined;
+  readonly end: () => void;
+}
+
+/**
+ * Makes accepted sockets secure. A client that has not finished its handshake after `handshakeTimeoutMs` is
+ * disconnected, and so is one whose certificate is not accepted, before anything that it sends is read.
+ */
+export class TlsAcceptor {
+  readonly #options: TlsAcceptorOptions;
+  readonly #server: Server;
+  /** Begun handshakes, by the addresses of both ends: Node tells of a new TLS socket, but not of the one below it. */
+  readonly #begun = new Map<string, Handshake>();
+  /** The one whose socket is closing in this moment. */
+  #closing: Handshake | undefined;
+
+  constructor(options: TlsAcceptorOptions) {
+    this.#options = options;
+    const { credentials } = options.tls;
+    const needsCertificate = credentials.options.files.trustedCaFile !== '';
+    this.#server = createServer({
+      ...credentials.context,
+      requestCert: needsCertificate,
+      rejectUnauthorized: needsCertificate,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      // The timer of this class comes first: it also covers the time before, and stalls of this process.
+      handshakeTimeout: 10 * options.handshakeTimeoutMs,
+    });
+    credentials.onChange((context) => this.#server.setSecureContext(context));
+    this.#server.on('secureConnection', (secure) => this.#secured(secure));
+    this.#server.on('tlsClientError', (error: NodeJS.ErrnoException, secure) => {
+      // Node closes the socket of a certificate that it does not accept before it tells; both ends are unknown then.
+      const { remoteAddress } = this.#begun.get(endsOf(secure) ?? '') ?? this.#closing ?? secure;
+      options.onRefused(remoteAddress, String(secure.authorizationError ?? error.code ?? error.message));
+      secure.destroy();
+    });
+  }
+
+  /** Takes over a socket that has not been read. */
+  accept(socket: Socket): void {
+    let read: Buffer = Buffer.alloc(0);
+    let leaveQueue = (): void => {};
+    const cancelTimer = this.#limitTime(socket);
+    const end = (): void => {
+      cancelTimer();
+      leaveQueue();
+      socket.removeListener('data', onData);
+    };
+    socket.on('close', end);
+    const onData = (chunk: Buffer): void => {
+      read = read.length === 0 ? chunk : Buffer.concat([read, chunk]);
+      const state = clientHelloState(read);
+      if (state === 'partial') return;
+      if (state !== 'complete') {
+        this.#refuse(socket, state === 'other' ? 'the client does not speak TLS' : 'the ClientHello is too long');
+        return;
+      }
+      socket.removeListener('data', onData);
+      socket.pause();
+      socket.unshift(read);
+      leaveQueue = this.#options.turns.add(() => {
+        this.#begin({ socket, remoteAddress: socket.remoteAddress, end });
+      });
+    };
+    socket.on('data', onData);
+  }
+
+  #begin(handshake: Handshake): void {
+    const { socket } = handshake;
+    const ends = endsOf(socket);
+    if (socket.destroyed || ends === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#begun.set(ends, handshake);
+    socket.on('close', () => {
+      if (this.#begun.get(ends) !== handshake) return;
+      this.#begun.delete(ends);
+      this.#closing = handshake;
+      process.nextTick(() => (this.#closing = undefined));
+    });
+    this.#server.emit('connection', socket);
+  }
+
+  #secured(secure: TLSSocket): void {
+    const ends = endsOf(secure);
+    const handshake = this.#begun.get(ends ?? '');
+    if (ends === undefined || handshake === undefined) {
+      secure.destroy();
+      return;
+    }
+    this.#begun.delete(ends);
+    handshake.end();
+    const { credentials, namesCaller } = this.#options.tls;
+    const { allowedHostnames } = credentials.options;
+    if (allowedHostnames.length > 0 && !isFor(secure, allowedHostnames)) {
+      this.#refuse(handshake.socket, 'the certificate is for none of the allowed host names');
+      return;
+    }
+    const commonName = namesCaller && secure.authorized ? commonNameOf(secure) : undefined;
+    this.#options.onSecure(handshake.socket, { socket: secure, commonName });
+  }
+
+  #refuse(socket: Socket, reason: string): void {
+    this.#options.onRefused(socket.remoteAddress, reason);
+    socket.destroy();
+  }
+
+  /** Disconnects the client in time. A late timer shows a stall of this process: the client gets its time again. */
+  #limitTime(socket: Socket): () => void {
+    const { handshakeTimeoutMs } = this.#options;
+    let timer: NodeJS.Timeout;
+    const start = (): void => {
+      const startedMs = performance.now();
+      timer = setTimeout(() => {
+        const stalledMs = performance.now() - startedMs - handshakeTimeoutMs;
+        if (stalledMs > handshakeTimeoutMs / 4) start();
+        else this.#refuse(socket, 'the handshake took too long');
+      }, handshakeTimeoutMs);
+    };
+    start();
+    return () => clearTimeout(timer);
+  }
+}
+
+/** No two open connections have the same. Undefined when the client has left. */
+function endsOf(socket: Socket): string | undefined {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket;
+  if (remoteAddress === undefined || remotePort === undefined) return undefined;
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function isFor(secure: TLSSocket, hostnames: readonly string[]): boolean {
+  const certificate = secure.getPeerX509Certificate();
+  if (!(certificate instanceof X509Certificate)) return false;
+  return hostnames.some((name) =>
+    isIP(name) === 0
+      ? certificate.checkHost(name, { subject: 'never' }) !== undefined
+      : certificate.checkIP(name) !== undefined,
+  );
+}
+
+/** A certificate with several common names has none that could be meant. */
+function commonNameOf(secure: TLSSocket): string | undefined {
+  const name: unknown = secure.getPeerCertificate().subject.CN;
+  return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+/**
+ * Whether a client may speak this protocol here: the one that it chose in its handshake, or either one if it chose
+ * none, as without TLS. Otherwise the connection is closed.
+ */
+export function agreeOn(carrier: Socket, protocol: 'h2' | 'http/1.1'): boolean {
+  if (!(carrier instanceof TLSSocket)) return true;
+  // Node serves HTTP/2 on a TLS socket only with this name.
+  if (carrier.alpnProtocol === false) carrier.alpnProtocol = protocol;
+  if (carrier.alpnProtocol === protocol) return true;
+  carrier.destroy();
+  return false;
+}
