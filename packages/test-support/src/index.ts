@@ -6,7 +6,7 @@ export { VirtualClock } from './clocks/virtual-clock.ts';
 export { CuttingProxy } from './cutting-proxy.ts';
 export { startDynalite } from './dynalite-server.ts';
 export { startEtcdCluster } from './etcd/etcd-cluster.ts';
-export { EtcdProcess, hasEtcd } from './etcd/etcd-process.ts';
+export { EtcdProcess, etcdProgram, hasEtcd } from './etcd/etcd-process.ts';
 export { freePort, freePorts } from './free-ports.ts';
 export { playHostileInputs } from './http2/hostile-client.ts';
 export { hostileKinds } from './http2/hostile-input.ts';

@@ -6,6 +6,8 @@ import { ChildProgram } from '../child-program.ts';
 import { isInstalled } from '../installed-programs.ts';
 
 const startTimeoutMs = 30_000;
+/** The etcd that tests start: the installed one, or the one at the path in TENURE_TEST_ETCD, for another version. */
+export const etcdProgram = process.env['TENURE_TEST_ETCD'] ?? 'etcd';
 /** The log line of etcd when it accepts calls. */
 const servingPattern = /"msg":"serving client traffic[^"]*",.*?"address":"[^"]*:(\d+)"/;
 /** Version 2 of its API was etcdctl's default once. */
@@ -13,7 +15,7 @@ const env = { ...process.env, ETCDCTL_API: '3' };
 
 /** Whether this machine has etcd and etcdctl. When all tests are required to run, their absence is a failure. */
 export function hasEtcd(): boolean {
-  const missing = [['etcd', '--version'] as const, ['etcdctl', 'version'] as const].filter(
+  const missing = [[etcdProgram, '--version'] as const, ['etcdctl', 'version'] as const].filter(
     ([program, argument]) => spawnSync(program, [argument], { stdio: 'ignore', env }).status !== 0,
   );
   return isInstalled(missing.length === 0, 'etcd-server etcd-client');
@@ -78,7 +80,7 @@ export class EtcdProcess {
       '--log-outputs=stderr',
       ...this.#flags,
     ];
-    this.#program = new ChildProgram({ program: 'etcd', args });
+    this.#program = new ChildProgram({ program: etcdProgram, args });
     this.#port = Number((await this.#program.match(servingPattern, startTimeoutMs))[1]);
   }
 
