@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { enableAuth, rootContext } from './cases/accounts.ts';
 import { CaseContext } from './cases/case-context.ts';
 import type { Case, CaseGroup } from './cases/case.ts';
 import { caseGroups } from './cases/index.ts';
@@ -41,6 +42,7 @@ function reasonToPass(subject: Subject, { name, since, tenureOnly }: Case): stri
 export function describeConformance(subject: Subject): void {
   describe.concurrent(`conformance of ${subject.kind}`, () => {
     let shared: ServerPool | undefined;
+    const own = new Map<ServerOptions, Promise<ServerPool>>();
     const passedOver: string[] = [];
 
     beforeAll(async () => {
@@ -48,6 +50,9 @@ export function describeConformance(subject: Subject): void {
     });
     afterAll(async () => {
       await shared?.stop();
+      // One that did not start has failed its groups already.
+      const pools = await Promise.allSettled(own.values());
+      for (const pool of pools) if (pool.status === 'fulfilled') await pool.value.stop();
       const list = passedOver.map((line) => `\n  ${line}`).join('');
       process.stdout.write(`\n${passedOver.length} cases are not for ${subject.kind} ${subject.apiVersion}:${list}\n`);
     });
@@ -60,27 +65,38 @@ export function describeConformance(subject: Subject): void {
       });
       if (cases.length === 0) return;
       describe(group.name, () => {
-        describeGroup(subject, { ...group, cases }, `g${index}`, () => shared);
+        describeGroup({ ...group, cases }, `g${index}`, async ({ server, asRoot = false }) => {
+          if (server === undefined) return shared;
+          const pool = own.get(server) ?? startPool(subject, server, asRoot);
+          own.set(server, pool);
+          return pool;
+        });
       });
     });
   });
 }
 
-function describeGroup(subject: Subject, group: CaseGroup, prefix: string, shared: () => ServerPool | undefined): void {
-  let own: ServerPool | undefined;
-  if (group.server !== undefined) {
-    beforeAll(async () => {
-      own = await ServerPool.start(1, () => subject.start(group.server));
-    });
-    afterAll(async () => {
-      await own?.stop();
-    });
-  }
+/** One server with these options. */
+async function startPool(subject: Subject, options: ServerOptions, asRoot: boolean): Promise<ServerPool> {
+  const pool = await ServerPool.start(1, () => subject.start(options));
+  if (asRoot) await pool.lend(enableAuth);
+  return pool;
+}
+
+type ServersOf = (group: CaseGroup) => Promise<ServerPool | undefined>;
+
+function describeGroup(group: CaseGroup, prefix: string, serversOf: ServersOf): void {
+  let servers: ServerPool | undefined;
+  beforeAll(async () => {
+    servers = await serversOf(group);
+  });
   group.cases.forEach((each, index) => {
     test(each.name, { timeout: each.timeoutMs ?? defaultCaseTimeoutMs }, async () => {
-      const servers = own ?? shared();
       if (servers === undefined) throw new Error('the server did not start');
-      await servers.lend((server) => runCase(each, new CaseContext(server, `${prefix}.${index}/`)));
+      const keys = `${prefix}.${index}/`;
+      await servers.lend(async (server) => {
+        await runCase(each, group.asRoot ? await rootContext(server, keys) : new CaseContext(server, keys));
+      });
     });
   });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { etcdserverpb, mvccpb } from '@tenure/protocol';
-import { GrpcClient } from '../client/grpc-client.ts';
+import { GrpcClient, type Metadata } from '../client/grpc-client.ts';
 import { KeepAliveStream } from '../client/keep-alive-stream.ts';
 import { serviceCalls } from '../client/service-calls.ts';
 import { WatchStream } from '../client/watch-stream.ts';
@@ -11,7 +11,10 @@ const ampleTtlSeconds = 600n;
 const pollIntervalMs = 20;
 const pollPatienceMs = 30_000;
 
-/** The context of one case: a connection, and a part of the key space that no other case uses. */
+/**
+ * The context of one case: a connection, and a part of the key space that no other case uses. The metadata goes with
+ * every call, so a context can be that of a user.
+ */
 export class CaseContext {
   readonly server: RunningServer;
   readonly client: GrpcClient;
@@ -19,17 +22,29 @@ export class CaseContext {
   readonly lease;
   readonly maintenance;
   readonly cluster;
+  readonly auth;
   readonly #prefix: string;
   readonly #cleanups: (() => Promise<unknown> | void)[] = [];
 
-  constructor(server: RunningServer, prefix: string) {
+  constructor(server: RunningServer, prefix: string, metadata: Metadata = {}) {
     this.server = server;
     this.#prefix = prefix;
-    this.client = new GrpcClient(server.address);
+    this.client = new GrpcClient(server.address, {}, metadata);
     this.kv = serviceCalls(this.client, etcdserverpb.KV);
     this.lease = serviceCalls(this.client, etcdserverpb.Lease);
     this.maintenance = serviceCalls(this.client, etcdserverpb.Maintenance);
     this.cluster = serviceCalls(this.client, etcdserverpb.Cluster);
+    this.auth = serviceCalls(this.client, etcdserverpb.Auth);
+  }
+
+  /** The same case for another caller: with another token, or with none. */
+  as(metadata: Metadata): CaseContext {
+    const other = new CaseContext(this.server, this.#prefix, metadata);
+    this.cleanUp(async () => {
+      await other.#cleanUpAll();
+      other.client.close();
+    });
+    return other;
   }
 
   /** A key of this case's own. */
@@ -123,9 +138,13 @@ export class CaseContext {
   }
 
   async close(): Promise<void> {
-    for (const action of this.#cleanups.reverse()) await action();
+    await this.#cleanUpAll();
     await this.#revokeWhatIsLeft();
     this.client.close();
+  }
+
+  async #cleanUpAll(): Promise<void> {
+    for (const action of this.#cleanups.reverse()) await action();
   }
 
   /** A lease left by this case would expire, at a separate revision, while the next case compares revisions. */

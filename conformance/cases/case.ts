@@ -13,11 +13,13 @@ export interface Case {
 }
 
 /**
- * Cases about one subject. The cases of a group with options share a server, all others share a few; no two run on one
- * at the same time.
+ * Cases about one subject. The cases of groups with the same options (the same object) share a server, all others share
+ * a few; no two run on one at the same time.
  */
 export interface CaseGroup {
   readonly name: string;
   readonly server?: ServerOptions;
+  /** Auth is enabled on the server of these options before the first case, and the cases run as the user `root`. */
+  readonly asRoot?: true;
   readonly cases: readonly Case[];
 }

@@ -1,4 +1,12 @@
 import { alarms } from './alarms.ts';
+import { authAccounts, authEnabling } from './auth-enabling.ts';
+import { authKeys, authTxn } from './auth-keys.ts';
+import { authLeases } from './auth-leases.ts';
+import { authRanges } from './auth-ranges.ts';
+import { authRoles } from './auth-roles.ts';
+import { authJwt, authTokenLife, authTokens } from './auth-tokens.ts';
+import { authUsers } from './auth-users.ts';
+import { authWatch } from './auth-watch.ts';
 import { calls } from './calls.ts';
 import type { CaseGroup } from './case.ts';
 import { cluster } from './cluster.ts';
@@ -33,6 +41,8 @@ import { wire } from './wire.ts';
 /** All cases, in the order in which they start: those with the longest waits first. */
 export const caseGroups: readonly CaseGroup[] = [
   leaseExpiry,
+  authTokenLife,
+  authJwt,
   kvRange,
   kvRangeOrder,
   kvRangePast,
@@ -60,6 +70,16 @@ export const caseGroups: readonly CaseGroup[] = [
   noSpace,
   cluster,
   membership,
+  authAccounts,
+  authEnabling,
+  authUsers,
+  authRoles,
+  authRanges,
+  authKeys,
+  authTxn,
+  authLeases,
+  authWatch,
+  authTokens,
   defaultLimits,
   chosenLimits,
   tinyLimit,

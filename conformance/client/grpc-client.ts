@@ -14,9 +14,11 @@ import { Refusal, type CallStatus } from './refusal.ts';
 const defaultDeadlineMs = 30_000;
 const maxReceivedMessageBytes = 64 * 1024 * 1024;
 
+export type Metadata = Readonly<Record<string, string>>;
+
 export interface CallOptions {
   readonly deadlineMs?: number;
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly metadata?: Metadata;
 }
 
 export type Outcome<T> = { readonly ok: true; readonly response: T } | ({ readonly ok: false } & CallStatus);
@@ -36,17 +38,14 @@ export interface BidiStream<Request extends DescMessage, Response extends DescMe
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-function metadataOf(options: CallOptions): grpc.Metadata {
-  const metadata = new grpc.Metadata();
-  for (const [name, value] of Object.entries(options.metadata ?? {})) metadata.set(name, value);
-  return metadata;
-}
-
 /** One HTTP/2 connection with gRPC calls by message descriptors, and by raw bytes for invalid requests. */
 export class GrpcClient {
   readonly #client: grpc.Client;
+  readonly #metadata: Metadata;
 
-  constructor(address: string, channelOptions: grpc.ChannelOptions = {}) {
+  /** `metadata` goes with every call, and that of a call takes precedence. */
+  constructor(address: string, channelOptions: grpc.ChannelOptions = {}, metadata: Metadata = {}) {
+    this.#metadata = metadata;
     this.#client = new grpc.Client(address, grpc.credentials.createInsecure(), {
       'grpc.max_receive_message_length': maxReceivedMessageBytes,
       'grpc.use_local_subchannel_pool': 1,
@@ -58,6 +57,12 @@ export class GrpcClient {
     this.#client.close();
   }
 
+  #metadataOf(options: CallOptions): grpc.Metadata {
+    const metadata = new grpc.Metadata();
+    for (const [name, value] of Object.entries({ ...this.#metadata, ...options.metadata })) metadata.set(name, value);
+    return metadata;
+  }
+
   /** A unary call with raw bytes in both directions. Never rejects: a refusal is an outcome. */
   unaryRaw(path: string, request: Uint8Array, options: CallOptions = {}): Promise<Outcome<Buffer>> {
     const deadline = Date.now() + (options.deadlineMs ?? defaultDeadlineMs);
@@ -67,7 +72,7 @@ export class GrpcClient {
         asIs,
         asIs,
         Buffer.from(request.buffer, request.byteOffset, request.byteLength),
-        metadataOf(options),
+        this.#metadataOf(options),
         { deadline },
         (error, response) => {
           if (error !== null) resolve({ ok: false, code: error.code, details: error.details });
@@ -100,7 +105,7 @@ export class GrpcClient {
       asIs,
       (bytes: Buffer) => fromBinary(method.output, bytes),
       Buffer.from(toBinary(method.input, create(method.input, request))),
-      metadataOf(options),
+      this.#metadataOf(options),
       { deadline: Date.now() + (options.deadlineMs ?? defaultDeadlineMs) },
     );
     const messages: MessageShape<O>[] = [];
@@ -122,7 +127,7 @@ export class GrpcClient {
       `/${method.parent.typeName}/${method.name}`,
       asIs,
       (bytes: Buffer) => fromBinary(method.output, bytes),
-      metadataOf(options),
+      this.#metadataOf(options),
       options.deadlineMs === undefined ? {} : { deadline: Date.now() + options.deadlineMs },
     );
     const messages = new MessageQueue<MessageShape<O>>();

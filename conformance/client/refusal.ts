@@ -6,12 +6,14 @@ export const Code = {
   invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
+  permissionDenied: 7,
   resourceExhausted: 8,
   failedPrecondition: 9,
   outOfRange: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
+  unauthenticated: 16,
 } as const;
 
 /** The status of a call, from its trailers. */

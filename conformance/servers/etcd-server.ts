@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { EtcdProcess } from '@tenure/test-support';
+import { EtcdProcess, etcdProgram } from '@tenure/test-support';
+import { authFlags } from './auth-flags.ts';
 import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
 
-/** The version of the installed etcd, such as '3.4.23'; undefined when there is none. */
+/** The version of the etcd that tests start, such as '3.4.23'; undefined when there is none. */
 export function etcdVersion(): string | undefined {
   try {
-    const output = execFileSync('etcd', ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const output = execFileSync(etcdProgram, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     return /etcd Version: (\S+)/.exec(output)?.[1];
   } catch {
     return undefined;
@@ -21,7 +22,7 @@ function optionFlags(options: ServerOptions): string[] {
   add('max-request-bytes', options.maxRequestBytes);
   add('max-txn-ops', options.maxTxnOps);
   add('experimental-watch-progress-notify-interval', options.progressNotifyIntervalMs, 'ms');
-  return flags;
+  return [...flags, ...authFlags(options)];
 }
 
 /** A one-member etcd on system-chosen ports, with the minimum TTL of Tenure. */

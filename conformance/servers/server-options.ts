@@ -4,6 +4,12 @@ export interface ServerOptions {
   readonly maxRequestBytes?: number;
   readonly maxTxnOps?: number;
   readonly progressNotifyIntervalMs?: number;
+  /** Low for cases that log in often. */
+  readonly bcryptCost?: number;
+  /** How long a simple token lives after its last use. */
+  readonly simpleTokenTtlSeconds?: number;
+  /** Tokens are signed with RS256, with a key pair of the server's own, and live this long. */
+  readonly jwtTtlSeconds?: number;
 }
 
 export type ServerKind = 'etcd' | 'tenure';

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServeProcess } from '@tenure/test-support';
+import { authFlags } from './auth-flags.ts';
 import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions } from './server-options.ts';
 
 /** The flags of `tenure serve` for the options of a case. */
@@ -15,7 +16,7 @@ export function optionFlags(options: ServerOptions): string[] {
   add('max-request-bytes', options.maxRequestBytes);
   add('max-txn-ops', options.maxTxnOps);
   add('watch-progress-notify-interval', options.progressNotifyIntervalMs, 'ms');
-  return flags;
+  return [...flags, ...authFlags(options)];
 }
 
 /** `tenure serve` on a system-chosen port. */
