@@ -83,6 +83,10 @@ export class FollowerLink {
   welcome = false;
   /** The number of checks since the last message of the follower. */
   silentLooks = 0;
+  /** Another run under the same member id that this leader refused to link, if no message arrived here since. */
+  #doubtedBy: string | undefined;
+  /** That run, once a message has arrived here since its refusal: both processes exist. */
+  #rivalRun: string | undefined;
   readonly #call: DuplexCall;
   readonly #options: FollowerLinkOptions;
   readonly #outbox: SendQueue<Reply>;
@@ -110,11 +114,23 @@ export class FollowerLink {
       // The bytes of the message are reused after this call, and its payloads go to the log.
       const request = requestIn(Buffer.from(message));
       this.silentLooks = 0;
+      this.#rivalRun = this.#doubtedBy ?? this.#rivalRun;
+      this.#doubtedBy = undefined;
       if (this.welcome) this.#receive(request);
       else if (this.#transcript === undefined) this.#challenge(request.hello);
       else this.#admit(this.#transcript, request.proof);
       if (this.#outbox.isFull && this.#outbox.size >= maxWaitingItems) call.pause();
     };
+  }
+
+  /**
+   * Another run under the same member id wants to be linked. Returns whether this one is known to run beside it: its
+   * last messages may be those of a process that the other one has replaced, on a connection that broke unnoticed.
+   */
+  runsBeside(run: string): boolean {
+    if (this.#rivalRun === run) return true;
+    this.#doubtedBy = run;
+    return false;
   }
 
   end(status: GrpcStatus): void {

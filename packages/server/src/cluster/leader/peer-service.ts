@@ -36,8 +36,6 @@ export interface PeerServiceOptions {
  */
 const defaultLookIntervalMs = 1_000;
 const maxSilentLooks = 3;
-/** A check often falls between two messages of a healthy follower. */
-const maxLooksOfTheLiving = 1;
 /**
  * Limit on streams without a valid greeting of a server; above it the oldest is rejected. A server's greeting arrives
  * with its stream, so only this many others at the same moment could push it out.
@@ -149,12 +147,10 @@ export class PeerService {
   #refusalOf(joining: { readonly memberId: bigint; readonly run: string }): GrpcStatus | undefined {
     const { memberId } = joining;
     const rivals = this.#welcome().filter((link) => link.memberId === memberId && link.run !== joining.run);
-    const isTaken =
-      memberId === this.#options.memberId() || rivals.some(({ silentLooks }) => silentLooks <= maxLooksOfTheLiving);
-    if (isTaken) {
+    if (memberId === this.#options.memberId() || rivals.some((link) => link.runsBeside(joining.run))) {
       return new GrpcStatus(GrpcCode.alreadyExists, nameTakenText);
     }
-    // It may be an earlier run whose machine vanished, which is known after a few checks.
+    // It may be an earlier run that has ended, which is known after a few checks: the joining server tries again.
     if (rivals.length > 0) {
       return new GrpcStatus(GrpcCode.unavailable, 'a server of the same name was there a moment ago');
     }
