@@ -99,7 +99,7 @@ export class Faults {
         this.#restartAfter(machine, lastsMs);
         break;
       case 'close':
-        this.#close(machine, lastsMs);
+        this.close(machine, lastsMs);
         break;
       case 'wall step':
         this.#stepWall(machine, amount * 10_000 - 5_000);
@@ -172,7 +172,7 @@ export class Faults {
   }
 
   /** An orderly stop, and a new start. */
-  #close(machine: Machine, downMs: number): void {
+  close(machine: Machine, downMs: number): void {
     const { process } = machine;
     const { violations } = this.#world;
     if (process.server === undefined) return;

@@ -31,13 +31,14 @@ test('a pause that no clock counts makes answers wrong for one leader lease, and
 function suspensionsOnly(seed: number): ServersScenario {
   const scenario = serversScenarioOf(seed);
   const faults = scenario.faults.map((fault): Fault => ({ ...fault, kind: 'suspend', atLeader: true }));
-  return { ...scenario, servers: 3, isShared: true, keyClients: 0, watchClients: 0, faults };
+  return { ...scenario, servers: 3, isShared: true, keyClients: 0, watchClients: 0, olderServers: [], faults };
 }
 
 /** Lease 1 is revoked during the pause; the expiry of lease 2 and the checkpoint of lease 3 are due at its end. */
 const ttlsMs = [20_000, 2_000, 3_000] as const;
 const calmWorld = {
   servers: 3,
+  olderServers: [],
   isShared: true,
   serverFlags: [],
   lateShare: 0,

@@ -1,4 +1,6 @@
 import { SeededRandom } from '@tenure/test-support';
+import { newestOlderKind } from './upgrades/older-version.ts';
+import { namedRandom } from './world/named-random.ts';
 
 export const faultKinds = [
   'stall',
@@ -31,6 +33,16 @@ export interface Fault {
   readonly amount: number;
 }
 
+/** A server that starts as an older version. */
+export interface OlderServer {
+  readonly machine: number;
+  /** What that version says to a leader of the commands that it knows: see OlderVersion. */
+  readonly newestCommand: number;
+  /** From when on it is upgraded, one server at a time; never where this is missing. */
+  readonly upgradeAtMs?: number;
+  readonly downMs: number;
+}
+
 /** All that a seed draws for clients of servers: plain data, which the shrinker reduces and a failure prints. */
 export interface ServersScenario {
   readonly shape: 'servers';
@@ -52,6 +64,8 @@ export interface ServersScenario {
   /** How long faults are injected. Then everything is healed. */
   readonly faultsMs: number;
   readonly faults: readonly Fault[];
+  /** With one or more, the log was begun by the older version. */
+  readonly olderServers: readonly OlderServer[];
   readonly engineTrouble: number;
   /** The share of messages that are late. */
   readonly lateShare: number;
@@ -93,6 +107,7 @@ export function serversScenarioOf(seed: number): ServersScenario {
     faultsMs,
     engineTrouble,
     faults,
+    olderServers: olderServersOf(seed, { servers, faultsMs }),
     lateShare,
     snapshotCount,
     maxPendingCommands,
@@ -124,6 +139,33 @@ function shapeOf(random: SeededRandom, isShared: boolean): Shape {
   const faultsMs = random.between(3_000, 7_000);
   if (kind < 0.35) return { ttlMs: [300, 900], gapMs: [200, 2_000], faultsMs, engineTrouble, atLeader: 1 };
   return { ttlMs: [500, 2_500], gapMs: [300, 2_500], faultsMs, engineTrouble, atLeader: 0.6 };
+}
+
+/** The share of seeds that begin with older servers. */
+const upgradeShare = 0.2;
+
+/** Has random numbers of its own: the rest of a scenario is the same without older servers. */
+function olderServersOf(
+  seed: number,
+  { servers, faultsMs }: Pick<ServersScenario, 'servers' | 'faultsMs'>,
+): readonly OlderServer[] {
+  const random = namedRandom(seed, 'older servers');
+  if (!random.chance(upgradeShare)) return [];
+  const machines = Array.from({ length: servers }, (_, machine) => ({ machine, order: random.next() }));
+  machines.sort((one, other) => one.order - other.order);
+  const older = machines.slice(0, random.chance(0.6) ? servers : random.integer(1, servers));
+  // Some upgrades are left half done: the cluster stays as it is.
+  const upgraded = random.chance(0.65) ? older.length : Math.ceil(random.next() * (older.length - 1));
+  const newestCommand = random.pick([0, newestOlderKind]);
+  // Between two upgrades there is time for faults, which make servers of both versions lead.
+  const gapMs = faultsMs / servers;
+  let upgradeAtMs = random.between(200, gapMs);
+  return older.map(({ machine }, at): OlderServer => {
+    const downMs = random.between(20, 1_500);
+    if (at >= upgraded) return { machine, newestCommand, downMs };
+    upgradeAtMs += random.between(0.5 * gapMs, 1.5 * gapMs);
+    return { machine, newestCommand, upgradeAtMs, downMs };
+  });
 }
 
 /** Short, as long as some leases live, or so long that a server falls behind the oldest entry of the log. */

@@ -5,10 +5,13 @@ import { WatchClient } from './watches/watch-client.ts';
 import { LeaseHolder } from './leases/lease-holder.ts';
 import type { ServersScenario } from './servers-scenario.ts';
 import type { SimulationOptions, SimulationReport } from './simulation-report.ts';
+import { Rollout } from './upgrades/rollout.ts';
 import { World } from './world/world.ts';
 
 /** After healing: until every server serves and follows the log, and one leads. */
 const maxRecoveryMs = 15_000;
+/** For each server that is left to be upgraded then. */
+const maxUpgradeMs = 6_000;
 const recoveryStepMs = 250;
 /** Then: enough for every renewal to be answered, and for every watch to catch up. */
 const settleMs = 2_500;
@@ -28,6 +31,7 @@ export async function simulateServers(
   const world = new World({
     seed,
     servers,
+    olderServers: scenario.olderServers,
     isShared,
     maxPendingCommands,
     lateShare,
@@ -44,13 +48,17 @@ export async function simulateServers(
   const keyClients = Array.from({ length: scenario.keyClients }, (_, at) => newKeyClient(world, scenario, at + 1));
   const watchClients = Array.from({ length: scenario.watchClients }, (_, at) => newWatchClient(world, at + 1));
   const faults = new Faults(world);
+  const rollout = new Rollout(world, scenario.olderServers, (machine, downMs) => faults.close(machine, downMs));
   world.start();
+  rollout.start();
   for (const client of [...holders, ...keyClients, ...watchClients]) client.start();
   faults.start(scenario.faults, scenario.engineTrouble);
   await schedule.runUntil(faultsMs);
   faults.heal();
+  rollout.hurry();
   for (const client of [...holders, ...keyClients, ...watchClients]) client.settle();
-  await recover(world, faultsMs + maxRecoveryMs);
+  const limitMs = faultsMs + maxRecoveryMs + scenario.olderServers.length * maxUpgradeMs;
+  await recover(world, rollout, limitMs);
   const prover = scenario.keyClients > 0 ? newKeyClient(world, scenario, proverNumber) : undefined;
   prover?.prove(schedule.nowMs + settleMs);
   await schedule.runUntil(schedule.nowMs + settleMs);
@@ -60,6 +68,7 @@ export async function simulateServers(
   await schedule.runUntil(schedule.nowMs + scenario.ttlMs[1] * (1 + clockErrorMax) + healthySlackMs);
   world.keys.finish();
   world.watches.finish(currentRevision);
+  world.upgrades?.finish();
   judgeEnd(world, holders, kept);
   const counts = world.coverage.totals;
   return {
@@ -75,11 +84,12 @@ export async function simulateServers(
  * Until the effects of the faults are over. Without other servers nothing need be appended, and nothing was slow. On a
  * shared log, a server that has applied an entry of now waits for no answer that was delayed before.
  */
-async function recover(world: World, limitMs: number): Promise<void> {
+async function recover(world: World, rollout: Rollout, limitMs: number): Promise<void> {
   const { schedule, log, isShared } = world;
   const index = isShared ? log.tail.index + 1 : log.tail.index;
-  while (!world.isWholeAt(index) && schedule.nowMs < limitMs) await schedule.runUntil(schedule.nowMs + recoveryStepMs);
-  if (world.isWholeAt(index)) return;
+  const isWhole = (): boolean => world.isWholeAt(index) && rollout.isDone;
+  while (!isWhole() && schedule.nowMs < limitMs) await schedule.runUntil(schedule.nowMs + recoveryStepMs);
+  if (isWhole()) return;
   world.violations.report('liveness', 'not every server serves and follows the log long after all faults');
 }
 

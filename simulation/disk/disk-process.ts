@@ -50,6 +50,7 @@ export class DiskProcess {
       name,
       host,
       flags: ['--snapshot-count', `${scenario.snapshotCount}`],
+      older: undefined,
       maxPendingCommands,
       clock: this.#clock,
       random: random.split(),

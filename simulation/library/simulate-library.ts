@@ -31,6 +31,7 @@ export async function simulateLibrary(
   const world = new World({
     seed: scenario.seed,
     servers: scenario.backend === 'etcd' ? scenario.servers : 0,
+    olderServers: [],
     isShared: true,
     maxPendingCommands: 65_536,
     lateShare: scenario.lateShare,

@@ -9,6 +9,7 @@ import type { LogEngine } from '../../packages/server/src/engines/log-engine.ts'
 import type { Logger } from '../../packages/server/src/logging/logger.ts';
 import type { Random } from '../../packages/server/src/random/random.ts';
 import { Server } from '../../packages/server/src/server.ts';
+import { olderNetwork, withoutSettingLimits, type OlderVersion } from '../upgrades/older-version.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Trace } from './trace.ts';
 
@@ -19,6 +20,8 @@ export interface ServerProcessOptions {
   /** The address of its machine. */
   readonly host: string;
   readonly flags: readonly string[];
+  /** Undefined for the present version. */
+  readonly older: OlderVersion | undefined;
   readonly maxPendingCommands: number;
   readonly clock: NodeClock;
   readonly random: SeededRandom;
@@ -70,6 +73,11 @@ export class ServerProcess {
     return this.#isStarted && this.#closingFromMs === undefined && !this.clock.stopped;
   }
 
+  /** Whether it runs an older version. */
+  get isOlder(): boolean {
+    return this.#options.older !== undefined;
+  }
+
   get leads(): boolean {
     return !this.clock.dead && this.server?.leads === true;
   }
@@ -80,7 +88,8 @@ export class ServerProcess {
 
   /** An orderly stop. Resolves when the process has ended. */
   async close(): Promise<void> {
-    this.#closingFromMs = this.#options.trueMs();
+    // A second fault may stop a process that is stopping.
+    this.#closingFromMs ??= this.#options.trueMs();
     await this.server?.close();
   }
 
@@ -92,7 +101,8 @@ export class ServerProcess {
   }
 
   async #open(): Promise<void> {
-    const { name, host, flags, maxPendingCommands, clock, random, network, openEngine, trace } = this.#options;
+    const { name, host, flags, older, maxPendingCommands, clock, random, openEngine, trace } = this.#options;
+    const network = this.#options.network.at(name, clock);
     const engine = await openEngine();
     const server = await Server.open({
       config: configOf(name, host, flags),
@@ -102,8 +112,9 @@ export class ServerProcess {
       log: loggerOf((text) => trace.note(name, () => text)),
       clock,
       random: randomOf(random),
-      network: network.at(name, clock),
+      network: older === undefined ? network : olderNetwork(network, older),
     });
+    if (older !== undefined) withoutSettingLimits(server.state);
     this.server = server;
     this.#observeRenewals(server);
     this.#observeState(server.state);

@@ -6,9 +6,12 @@ import { WatchChecker } from '../watches/watch-checker.ts';
 import { LeaseChecker } from '../leases/lease-checker.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { Coverage } from './coverage.ts';
+import { olderBeginning, OlderLogConnection, type OlderVersion } from '../upgrades/older-version.ts';
+import { UpgradeChecker } from '../upgrades/upgrade-checker.ts';
 import { FailedAppends } from './failed-appends.ts';
 import { LogConnection } from './log-connection.ts';
 import { namedRandom } from './named-random.ts';
+import { logStart } from '../../packages/server/src/engines/chain-hash.ts';
 import { clientPort, ServerProcess } from './server-process.ts';
 import { SimulatedLog } from './simulated-log.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
@@ -20,6 +23,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly servers: number;
   readonly serverFlags: readonly string[];
+  /** The machines that have an older version at first: then the log was begun by it, and has all members. */
+  readonly olderServers: readonly (OlderVersion & { readonly machine: number })[];
   /** Whether other servers could append to the log. A server on an unshared log is alone. */
   readonly isShared: boolean;
   readonly maxPendingCommands: number;
@@ -39,6 +44,8 @@ export interface Machine {
   readonly wallRate: number;
   /** The machine is or was recently suspended: its wall clock must not be stepped so that the suspension is hidden. */
   calmFromMs: number;
+  /** The version that it starts next; undefined for the present one. */
+  older: OlderVersion | undefined;
   process: ServerProcess;
 }
 
@@ -56,6 +63,8 @@ export class World {
   readonly leases: LeaseChecker;
   readonly keys: KeyChecker;
   readonly watches: WatchChecker;
+  /** Undefined when no server was ever older. */
+  readonly upgrades: UpgradeChecker | undefined;
   readonly log: SimulatedLog;
   readonly network: SimulatedNetwork;
   readonly machines: readonly Machine[];
@@ -78,6 +87,7 @@ export class World {
     });
     this.keys = new KeyChecker(trueMs);
     this.watches = new WatchChecker(trueMs, this.keys.oracle);
+    this.upgrades = options.olderServers.length === 0 ? undefined : this.#newUpgradeChecker();
     const failedAppends = new FailedAppends(coverage);
     this.log = new SimulatedLog({
       schedule,
@@ -88,6 +98,7 @@ export class World {
         this.leases.committed(entry);
         this.keys.committed(entry);
         failedAppends.durable(entry);
+        this.upgrades?.committed(entry, this.#processes.get(writer)?.isOlder ?? true);
       },
       onFailed: (bytes, writer, isUnknown) => failedAppends.told(bytes, writer, isUnknown),
     });
@@ -110,6 +121,7 @@ export class World {
   }
 
   start(): void {
+    if (this.upgrades !== undefined) this.#beginOlderLog();
     for (const { process } of this.machines) process.start();
   }
 
@@ -166,6 +178,26 @@ export class World {
     return this.network.connect({ name, clock }, `${host}:${clientPort}`);
   }
 
+  #newUpgradeChecker(): UpgradeChecker {
+    const { violations, coverage } = this;
+    const isOlder = ({ older, process }: Machine): boolean =>
+      older !== undefined || (process.isOlder && !process.clock.dead);
+    return new UpgradeChecker({
+      violations,
+      coverage,
+      olderServers: () => this.machines.filter(isOlder).map(({ name }) => name),
+    });
+  }
+
+  /** The older version has begun the log, and its servers have registered. */
+  #beginOlderLog(): void {
+    const members = this.machines.map(({ name, host }, index) => {
+      return { id: BigInt(index + 1), name, clientUrls: [`http://${host}:${clientPort}`] };
+    });
+    const request = { bytes: olderBeginning(members), after: logStart, beganMs: 0, writer: this.clientClock() };
+    this.log.commit(request, () => {});
+  }
+
   #newMachine(index: number): Machine {
     const random = this.random(`machine ${index}`);
     const machine = {
@@ -175,13 +207,14 @@ export class World {
       monotonicRate: 1 + random.between(-clockErrorMax, clockErrorMax),
       wallRate: 1 + random.between(-clockErrorMax, clockErrorMax),
       calmFromMs: 0,
+      older: this.#options.olderServers.find((older) => older.machine === index),
     };
     return { ...machine, process: this.#newProcess(machine) };
   }
 
   #newProcess(machine: Omit<Machine, 'process'>): ServerProcess {
     const { serverFlags, maxPendingCommands, isShared, hidesSuspension } = this.#options;
-    const { monotonicRate, wallRate, name, host } = machine;
+    const { monotonicRate, wallRate, name, host, older } = machine;
     const { coverage } = this;
     this.#runs += 1;
     const random = this.random(`${name} run ${this.#runs}`);
@@ -192,15 +225,17 @@ export class World {
       wallIgnored: hidesSuspension,
       turnMs: () => random.between(0, 1),
     });
+    const Connection = older === undefined ? LogConnection : OlderLogConnection;
     const process = new ServerProcess({
       name,
       host,
       flags: serverFlags,
+      older,
       maxPendingCommands,
       clock,
       random,
       network: this.network,
-      openEngine: async () => new LogConnection(this.log, clock, isShared),
+      openEngine: async () => new Connection(this.log, clock, isShared),
       trace: this.trace,
       trueMs: () => this.schedule.nowMs,
       onAcknowledged: (id, askedMs, epoch) => {
