@@ -24,7 +24,7 @@ async function quietWorld(machines: readonly number[], snapshotCount = 10_000): 
   world.log.isRough = false;
   world.start();
   await world.schedule.runUntil(quietMs);
-  expect(world.isWhole).toBe(true);
+  expect(world.isWholeAt(0)).toBe(true);
   expect(world.allViolations).toEqual([]);
   return world;
 }

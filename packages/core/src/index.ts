@@ -1,5 +1,5 @@
 export { type AccessCheck, identityRefusal } from './auth/access-check.ts';
-export type { AuthState } from './auth/auth-state.ts';
+export { type AuthData, AuthState } from './auth/auth-state.ts';
 export { anonymous, invalidToken, oldToken, rootName } from './auth/auth-types.ts';
 export type { AuthChange, Permission, PermissionType, Requester, Role, User } from './auth/auth-types.ts';
 export { coreError } from './core-error.ts';

@@ -1,7 +1,8 @@
 import type { ServerConfig } from './config/server-config.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';
-import { createLogger } from './logging/logger.ts';
+import { type AuditLog, openAuditLog } from './logging/audit-log.ts';
+import { createLogger, type Logger } from './logging/logger.ts';
 import { openClientTls } from './open-client-tls.ts';
 import { openEngine } from './open-engine.ts';
 import { systemRandom } from './random/system-random.ts';
@@ -26,6 +27,7 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     onAppendTrouble: (trouble, reason) =>
       log.error({ reason }, `the log accepts no entries: ${engineTroubles[trouble]}`),
   });
+  const audit = await openAudit(config, log);
   let onLockLost: (error: Error) => void = () => {};
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
   const engine = await openEngine(config, { engineHealth, log, onLockLost });
@@ -34,7 +36,7 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     await engine.close();
     throw error;
   });
-  const server = await Server.open({ config, engine, engineHealth, clientTls, ...parts }).catch((error: unknown) => {
+  const server = await Server.open({ config, engine, engineHealth, clientTls, audit, ...parts }).catch((error: unknown) => {
     clientTls?.credentials.close();
     throw error;
   });
@@ -46,4 +48,12 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     throw error;
   }
   return server;
+}
+
+async function openAudit({ auditLog: path }: ServerConfig, log: Logger): Promise<AuditLog | undefined> {
+  if (path === '') return undefined;
+  const onTrouble = (problem: string): void => log.error({ path }, problem);
+  return openAuditLog({ path, onTrouble }).catch((error: unknown) => {
+    throw new Error(`--audit-log ${path} cannot be written`, { cause: error });
+  });
 }

@@ -1,4 +1,6 @@
+import type { AuditSink } from './api/audit-guard.ts';
 import type { ServingTransport } from './api-server.ts';
+import type { PasswordHasher } from './auth/password-hasher.ts';
 import type { OpenLeaderStream } from './cluster/follower/leader-stream.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import type { EngineHealth } from './engines/engine-health.ts';
@@ -30,6 +32,10 @@ export interface ServerOptions {
   readonly clientTls?: ClientTls | undefined;
   /** Sockets by default. */
   readonly network?: ServerNetwork;
+  /** Where requests are recorded; nowhere by default. Closed with the server. */
+  readonly audit?: (AuditSink & { close(): Promise<void> }) | undefined;
+  /** Hashes passwords on the threads of this process by default. */
+  readonly passwords?: PasswordHasher;
   /** Limit on proposals that wait for the log; 65,536 by default. The simulation sets a low one. */
   readonly maxPendingCommands?: number | undefined;
 }

@@ -1,9 +1,13 @@
-import { defaultTxnLimits, type StateMachine } from '@tenure/core';
+import { type Applied, defaultTxnLimits, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
 import type { Cluster } from './cluster/cluster.ts';
 import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
 import { answered, statusNamed } from './api/status-of.ts';
+import type { PasswordHasher } from './auth/password-hasher.ts';
+import { ScryptHasher } from './auth/scrypt-hasher.ts';
+import { SimpleTokens } from './auth/simple-tokens.ts';
+import type { TokenProvider } from './auth/token-provider.ts';
 import { createHttp2Transport } from './transport/http2-transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
@@ -54,6 +58,8 @@ export class Server implements RunningServer {
   readonly #cluster: Cluster | undefined;
   readonly #api: ApiServer;
   readonly #registration: MemberRegistration;
+  readonly #passwords: PasswordHasher;
+  readonly #tokens: TokenProvider;
   #resolveFailed: (error: Error) => void = () => {};
   #maintenance: BackgroundMaintenance | undefined;
   #closing: Promise<void> | undefined;
@@ -88,6 +94,9 @@ export class Server implements RunningServer {
     this.#replica = this.#createReplica(recovered);
     this.driver = this.#createDriver();
     this.#cluster = ClusterType === undefined ? undefined : this.#createCluster(ClusterType);
+    const { clock, random, passwords } = options;
+    this.#passwords = passwords ?? new ScryptHasher({ clock, random });
+    this.#tokens = new SimpleTokens({ replica: this.#replica, clock, random, ttlMs: 300_000 });
     this.#api = this.#createApiServer();
     this.#registration = this.#createRegistration();
   }
@@ -138,8 +147,11 @@ export class Server implements RunningServer {
     // Until here the leader may still answer the calls that clients wait for.
     this.#cluster?.stop();
     this.driver.stop(new Error('the server is stopping'));
+    this.#passwords.stop();
+    this.#tokens.stop();
     await this.#replica.stop();
     this.#metrics.close();
+    await this.#options.audit?.close();
     await this.#options.engine.close();
   }
 
@@ -270,6 +282,9 @@ export class Server implements RunningServer {
       replica,
       identity: this.#identity,
       renewals: cluster?.forwarder ?? alone,
+      passwords: this.#passwords,
+      tokens: this.#tokens,
+      audit: this.#options.audit,
       lessor: () => {
         const { lessor } = leadership;
         if (lessor === undefined) throw statusNamed('NoLeader');
@@ -359,6 +374,11 @@ export class Server implements RunningServer {
     if (applied.lastRevision >= applied.firstRevision) this.#api.watch.revisionAdvanced(beganMs);
     this.#cluster?.applied(entry);
     this.#registration.applied(entry);
+    if (this.state.auth.enabled) this.#tellTokens(entry, applied);
+  }
+
+  #tellTokens({ commands }: Entry, { responses }: Applied): void {
+    for (const [position, command] of commands.entries()) this.#tokens.applied(command, responses[position]!);
   }
 
   #metricSource(): MetricSource {

@@ -19,7 +19,7 @@ export interface AuthServiceOptions {
   readonly tokens: Pick<TokenProvider, 'issue'>;
 }
 
-type Caller = Pick<Call, 'connection' | 'requester'>;
+type Caller = Pick<Call, 'connection' | 'requester' | 'signal'>;
 type Header = ReturnType<typeof headerMessage>;
 
 /** Longer passwords are refused; bcrypt, and so etcd, takes 72 bytes. */
@@ -76,8 +76,9 @@ export class AuthService {
       const { auth } = replica.state;
       if (!auth.enabled) throw statusNamed('AuthNotEnabled');
       const hash = auth.users.get(name)?.passwordHash;
-      const isRight = await passwords.check(password, hash === '' ? undefined : hash, addressOf(caller));
-      if (!isRight) throw statusNamed('AuthFailed');
+      const { remoteAddress: client } = caller.connection;
+      const attempt = { user: name, password, hash: hash === '' ? undefined : hash, client, signal: caller.signal };
+      if (!(await passwords.check(attempt))) throw statusNamed('AuthFailed');
       const token = await tokens.issue(name, auth.revision);
       if (token !== undefined) {
         return encodeFramed(etcdserverpb.AuthenticateResponseSchema, { header: this.#header(), token });
@@ -212,17 +213,14 @@ export class AuthService {
 
   #hash(password: string, caller: Caller): Promise<string> {
     if (Buffer.byteLength(password) > maxPasswordBytes) throw statusNamed('RequestTooLarge');
-    return this.#options.passwords.hash(password, addressOf(caller));
+    const { connection, signal } = caller;
+    return this.#options.passwords.hash(password, connection.remoteAddress, signal);
   }
 
   #header(): Header {
     const { identity, replica } = this.#options;
     return headerMessage(identity, replica.state.currentRevision, replica.state.epoch);
   }
-}
-
-function addressOf({ connection }: Caller): string {
-  return connection.remoteAddress;
 }
 
 function permissionMessage({ type, key, rangeEnd }: Permission) {
