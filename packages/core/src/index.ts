@@ -46,5 +46,5 @@ export type { AlarmKind, Command, CommandBody, CommandResponse, LeaseAt, LeaseDa
 export type { Applied, Entry } from './state-machine/entry.ts';
 export { StateMachine } from './state-machine/state-machine.ts';
 export { type Advanced, type Pulled, type WatchBatch, type WatchBudget, WatchHub } from './watch/watch-hub.ts';
-export { type WatchRange, watchRange } from './watch/watch-range.ts';
+export { rangeEndOf, type WatchRange, watchRange } from './watch/watch-range.ts';
 export type { Watcher, WatchSpec } from './watch/watcher.ts';

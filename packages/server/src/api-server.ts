@@ -95,6 +95,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     clock,
     random,
     history: state.history,
+    access: state,
     headerPrefix: identity.headerPrefix,
     raftTerm: () => state.epoch,
     progressNotifyIntervalMs: watchProgressNotifyIntervalMs,

@@ -372,6 +372,7 @@ export class Server implements RunningServer {
   #onApplied({ entry, applied, beganMs }: Extract<ReplicaFact, { kind: 'applied' }>): void {
     if (applied.leaseChanges.length > 0) this.#metrics.leasesChanged(applied.leaseChanges);
     if (applied.lastRevision >= applied.firstRevision) this.#api.watch.revisionAdvanced(beganMs);
+    else this.#api.watch.recheckPermissions(beganMs);
     this.#cluster?.applied(entry);
     this.#registration.applied(entry);
     if (this.state.auth.enabled) this.#tellTokens(entry, applied);

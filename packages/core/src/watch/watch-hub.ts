@@ -1,5 +1,6 @@
 import type { History } from '../mvcc/history.ts';
 import type { KvEvent } from '../mvcc/kv-types.ts';
+import { rangeEndOf } from './watch-range.ts';
 import { WatcherIndex } from './watcher-index.ts';
 import { Watcher, type WatchSpec } from './watcher.ts';
 
@@ -166,8 +167,8 @@ export class WatchHub<Owner> {
   /** Skips revisions without a change in the watcher's range, as far as the history can find them cheaply. */
   #skip(watcher: Watcher<Owner>, from: number): number {
     if (from > this.#revision) return from;
-    const { start, end, single } = watcher.range;
-    const unchangedBefore = this.#history.unchangedBefore(start, single ? '' : (end ?? '\0'), from);
+    const { range } = watcher;
+    const unchangedBefore = this.#history.unchangedBefore(range.start, rangeEndOf(range), from);
     return Math.min(unchangedBefore, this.#revision + 1);
   }
 

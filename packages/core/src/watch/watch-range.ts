@@ -20,6 +20,11 @@ export function watchRange(key: string, rangeEnd: string): WatchRange | undefine
   return { start, end: rangeEnd, single: false };
 }
 
+/** The range end that gives the range again, as in a request with the key `start`. */
+export function rangeEndOf({ end, single }: WatchRange): string {
+  return single ? '' : (end ?? '\0');
+}
+
 export function rangeHolds(range: WatchRange, key: string): boolean {
   if (range.single) return key === range.start;
   return key >= range.start && (range.end === undefined || key < range.end);

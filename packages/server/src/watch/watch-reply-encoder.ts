@@ -53,6 +53,11 @@ export class WatchReplyEncoder {
     return this.#encode(revision, { ...bare, watchId, canceled: true });
   }
 
+  /** A watch that the server ends. */
+  ended(revision: number, watchId: bigint, cancelReason: string): Buffer {
+    return this.#encode(revision, { ...bare, watchId, canceled: true, cancelReason });
+  }
+
   compacted(revision: number, watchId: bigint, compactRevision: number): Buffer {
     return this.#encode(revision, { ...bare, watchId, canceled: true, compactRevision });
   }

@@ -1,4 +1,4 @@
-import type { History, KvEvent } from '@tenure/core';
+import { type History, type KvEvent, StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
 import { expect, inject, test } from 'vitest';
 import { ScriptedCall } from './testing/scripted-call.ts';
@@ -31,6 +31,7 @@ function serviceOver(history: History): WatchService {
     clock: systemClock,
     random: systemRandom,
     history,
+    access: new StateMachine(),
     headerPrefix: responseHeaderPrefix(1n, 2n),
     raftTerm: () => 1,
     maxRequestBytes: 1024 * 1024,

@@ -4,12 +4,14 @@ import type { Clock } from '../time/clock.ts';
 import type { ScheduledStream, StreamWatch } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
 import type { WatchLimits } from './watch-limits.ts';
+import { type WatchAccess, WatchPermissions } from './watch-permissions.ts';
 import type { WatchReplyEncoder } from './watch-reply-encoder.ts';
 
 export interface WatchSchedulerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly history: History;
+  readonly access: WatchAccess;
   readonly encoder: WatchReplyEncoder;
   readonly limits: WatchLimits;
   readonly progressNotifyIntervalMs: number;
@@ -31,6 +33,7 @@ export class WatchScheduler {
   readonly limits: WatchLimits;
   readonly progressNotifyIntervalMs: number;
   readonly streams = new Set<ScheduledStream>();
+  readonly permissions: WatchPermissions;
   /** Total size of the keys and range ends of all watches. */
   watchedKeyBytes = 0;
   /** Streams with lagging watches and room to send; the first one is next. */
@@ -51,6 +54,13 @@ export class WatchScheduler {
     this.encoder = options.encoder;
     this.limits = options.limits;
     this.progressNotifyIntervalMs = options.progressNotifyIntervalMs;
+    this.permissions = new WatchPermissions({
+      access: options.access,
+      clock: options.clock,
+      sliceMs: options.limits.sliceMs,
+      streams: this.streams,
+      onRechecked: () => this.#finishSlice(),
+    });
   }
 
   get eventsSent(): number {
@@ -66,7 +76,12 @@ export class WatchScheduler {
     return this.#nextBatch === this.#batches.length && this.hub.revision === this.history.currentRevision;
   }
 
-  /** Calls the stream's tryProgress once every event is delivered. */
+  /** Every open watch has been sent everything, and may be told of it. */
+  get canTellProgress(): boolean {
+    return this.settled && !this.permissions.isRechecking;
+  }
+
+  /** Calls the stream's tryProgress once every event is delivered, and every watch is checked. */
   onSettled(stream: ScheduledStream): void {
     this.#awaitingSettled.add(stream);
   }
@@ -88,6 +103,7 @@ export class WatchScheduler {
    * the events: when that took the whole slice, all events wait for a separate turn.
    */
   advance(beganMs: number): void {
+    this.permissions.recheck(beganMs);
     // Undelivered batches mean more than one slice of work; its turn is scheduled, and these events would only add to
     // it.
     if (this.#nextBatch < this.#batches.length) return;
@@ -98,6 +114,7 @@ export class WatchScheduler {
 
   stop(): void {
     this.#isStopped = true;
+    this.permissions.stop();
   }
 
   #schedule(): void {
@@ -106,6 +123,7 @@ export class WatchScheduler {
     this.clock.soon(() => {
       this.#isTurnDue = false;
       if (this.#isStopped) return;
+      this.permissions.refresh();
       const untilMs = this.clock.monotonicMs() + this.limits.sliceMs;
       this.#deliver(untilMs);
       // At least one batch, so that lagging watches make progress with any number of new events.

@@ -5,6 +5,7 @@ import type { Clock } from '../time/clock.ts';
 import type { GrpcStatus } from '../transport/grpc-status.ts';
 import type { DuplexCall } from '../transport/transport.ts';
 import { defaultWatchLimits, type WatchLimits } from './watch-limits.ts';
+import type { WatchAccess } from './watch-permissions.ts';
 import { WatchReplyEncoder } from './watch-reply-encoder.ts';
 import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -14,6 +15,8 @@ export interface WatchServiceOptions {
   readonly random: Random;
   /** The current state: it is read again for each step. */
   readonly history: History;
+  /** Who may read what in that state. */
+  readonly access: WatchAccess;
   /** The ids of cluster and member, for the headers of responses. */
   readonly headerPrefix: ResponseHeaderPrefix;
   /** The term for the headers of responses. */
@@ -40,7 +43,8 @@ const minProgressNotifyIntervalMs = 100;
 /**
  * etcd's Watch service, on any transport with bidirectional calls.
  *
- * The owner calls `revisionAdvanced` after each applied entry. Compactions need not be reported: a watch detects one
+ * The owner calls `revisionAdvanced` after each applied entry with a new revision, and `recheckPermissions` after each
+ * other one. Compactions need not be reported: a watch detects one
  * when it reads. Event responses are sent within that call as far as a time slice allows, the rest in later turns.
  */
 export class WatchService {
@@ -48,12 +52,13 @@ export class WatchService {
   #closedWith: GrpcStatus | undefined;
 
   constructor(options: WatchServiceOptions) {
-    const { clock, random, history, headerPrefix, raftTerm, maxRequestBytes } = options;
+    const { clock, random, history, access, headerPrefix, raftTerm, maxRequestBytes } = options;
     const limits = { ...defaultWatchLimits, ...options.limits };
     this.#scheduler = new WatchScheduler({
       clock,
       random,
       history,
+      access,
       encoder: new WatchReplyEncoder(headerPrefix, raftTerm, maxRequestBytes + limits.fragmentOverheadBytes),
       limits,
       progressNotifyIntervalMs: Math.max(options.progressNotifyIntervalMs, minProgressNotifyIntervalMs),
@@ -82,6 +87,11 @@ export class WatchService {
   /** `beganMs`: when the current unit of work began, such as applying an entry. */
   revisionAdvanced(beganMs: number = this.#scheduler.clock.monotonicMs()): void {
     this.#scheduler.advance(beganMs);
+  }
+
+  /** Ends the watches that may not go on, once users, roles or permissions have changed. */
+  recheckPermissions(beganMs: number = this.#scheduler.clock.monotonicMs()): void {
+    this.#scheduler.permissions.recheck(beganMs);
   }
 
   /** Ends every stream with this status, and each later one. */

@@ -6,9 +6,13 @@ import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts'
 import type { DuplexCall } from '../transport/transport.ts';
 import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
 import { TurnQueue } from '../transport/turn-queue.ts';
+import { permissionLost } from './watch-permissions.ts';
 import type { WatchScheduler } from './watch-scheduler.ts';
 
 type WatchCreate = etcdserverpb.WatchCreateRequest;
+
+/** What an empty key means. */
+const smallestKey = '\0';
 
 /** etcd's texts for these; clients compare them. */
 const emptyRange = 'mvcc: watcher range is empty';
@@ -46,6 +50,10 @@ export class WatchStream implements ScheduledStream {
     call.onClose = () => this.#closed();
   }
 
+  get watchers(): Iterable<StreamWatcher> {
+    return this.#watchers.values();
+  }
+
   /** Whether `pullOne` would do something. */
   get canPull(): boolean {
     return this.#writable && this.#lagging.size > 0;
@@ -65,6 +73,7 @@ export class WatchStream implements ScheduledStream {
   /** Sends new events to one of the watches, or lets it lag. */
   deliver(batch: WatchBatch<StreamWatch>): void {
     const { watcher, events } = batch;
+    if (!this.#scheduler.permissions.admits(watcher)) return;
     if (this.#writable) {
       this.#sendEvents(watcher, events, this.#scheduler.hub.revision);
       return;
@@ -81,9 +90,9 @@ export class WatchStream implements ScheduledStream {
 
   /** Lets the next lagging watch read one batch of the history. */
   pullOne(): void {
-    const { hub, limits } = this.#scheduler;
+    const { hub, limits, permissions } = this.#scheduler;
     const watcher = this.#lagging.shift();
-    if (watcher === undefined) return;
+    if (watcher === undefined || !permissions.admits(watcher)) return;
     const pulled: Pulled = hub.pull(watcher, { maxEvents: limits.maxEventsPerStep, maxBytes: limits.maxResponseBytes });
     if (pulled.kind === 'compacted') this.#endCompacted(watcher, pulled.compactRevision);
     else {
@@ -96,15 +105,25 @@ export class WatchStream implements ScheduledStream {
     this.tryProgress();
   }
 
+  /** Its id is free again: a client that cancels it meanwhile has its one reply already. */
+  deny(watcher: StreamWatcher): void {
+    const { encoder, history } = this.#scheduler;
+    this.#forget(watcher);
+    this.#send(encoder.ended(history.currentRevision, watcher.owner.id, permissionLost));
+    this.tryProgress();
+  }
+
   /**
    * Answers a progress request if all watches of this stream have been sent everything. The request is kept until that
    * is the case, where etcd drops it and the client asks again; it is dropped, as in etcd, when there is no watch, one
-   * that has ended and is not cancelled, or one that starts in the future.
+   * that has ended and is not cancelled, or one that starts in the future. It needs no permission of its own: a stream
+   * has only watches whose users may read their keys.
    */
   tryProgress(): void {
     if (!this.#progressAsked || !this.#writable || this.#lagging.size > 0) return;
-    const { settled, encoder, hub } = this.#scheduler;
-    if (!settled) {
+    const { permissions, encoder, hub } = this.#scheduler;
+    permissions.refresh();
+    if (!this.#scheduler.canTellProgress) {
       this.#scheduler.onSettled(this);
       return;
     }
@@ -127,7 +146,8 @@ export class WatchStream implements ScheduledStream {
   }
 
   #create(request: WatchCreate): void {
-    const { hub, history, encoder } = this.#scheduler;
+    const { hub, history, encoder, permissions } = this.#scheduler;
+    const { requester } = this.#call;
     const range = watchRange(latin1(request.key), latin1(request.rangeEnd));
     const id = request.watchId === 0n ? this.#freeId() : request.watchId;
     const refusal = this.#refusal(request, range, id);
@@ -139,7 +159,16 @@ export class WatchStream implements ScheduledStream {
     const { prevKv, fragment } = request;
     const startRevision = clampedNumber(request.startRevision);
     const watcher = hub.watch(
-      { stream: this, id, prevKv, fragment, startRevision, quiet: true },
+      {
+        stream: this,
+        id,
+        prevKv,
+        fragment,
+        startRevision,
+        user: requester?.user ?? '',
+        checkedBy: permissions.version,
+        quiet: true,
+      },
       {
         range,
         prevKv,
@@ -157,9 +186,13 @@ export class WatchStream implements ScheduledStream {
   }
 
   /** Why the watch cannot be created, in etcd's order of checks. */
-  #refusal({ startRevision }: WatchCreate, range: WatchRange | undefined, id: bigint): string | undefined {
-    const { hub, limits, watchedKeyBytes } = this.#scheduler;
-    if (startRevision < 0n) return errorCatalogue.Compacted.text;
+  #refusal(request: WatchCreate, range: WatchRange | undefined, id: bigint): string | undefined {
+    const { hub, limits, permissions, watchedKeyBytes } = this.#scheduler;
+    if (request.startRevision < 0n) return errorCatalogue.Compacted.text;
+    // By the range as requested: only there is '' one key, and '\0' no end.
+    const asked = { key: latin1(request.key) || smallestKey, rangeEnd: latin1(request.rangeEnd) };
+    const denied = permissions.refusalOf(this.#call.requester, asked);
+    if (denied !== undefined) return denied;
     if (range === undefined) return emptyRange;
     if (this.#isTaken(id)) return duplicateId;
     if (this.#watchers.size + this.#endedIds.size >= limits.maxWatchersPerStream) {
@@ -242,11 +275,12 @@ export class WatchStream implements ScheduledStream {
 
   /** A watch that lags, starts in the future, or was sent events in the interval, is skipped until the next one. */
   #tellProgress(): void {
-    const { hub, encoder, settled } = this.#scheduler;
+    const { hub, encoder, settled, permissions } = this.#scheduler;
+    permissions.refresh();
     for (const watcher of this.#notified) {
       const watch = watcher.owner;
       const isSynced = watcher.state === 'synced' && !this.#startsInFuture(watcher);
-      if (watch.quiet && settled && this.#writable && isSynced) {
+      if (watch.quiet && settled && this.#writable && isSynced && permissions.admits(watcher)) {
         this.#send(encoder.progress(hub.revision, watch.id));
       }
       watch.quiet = true;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Requester } from '@tenure/core';
 import { etcdserverpb, mvccpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { GrpcStatus } from '../../transport/grpc-status.ts';
@@ -21,6 +22,9 @@ export class ScriptedCall implements DuplexCall {
   readonly signal: AbortSignal = new AbortController().signal;
   readonly connection = testConnection();
   readonly maxReceiveBytes = Number.POSITIVE_INFINITY;
+  requester: Requester | undefined;
+  /** Called when the service sends, before the client reads. */
+  onSend: ((response: WatchResponse) => void) | undefined;
   onMessage: (message: Buffer) => void = () => {};
   onHalfClose: () => void = () => {};
   onDrain: () => void = () => {};
@@ -49,6 +53,7 @@ export class ScriptedCall implements DuplexCall {
 
   send(framed: Buffer): boolean {
     if (this.#closed) throw new Error('the service sent something after the call was over');
+    this.onSend?.(decodeMessage(etcdserverpb.WatchResponseSchema, framed.subarray(frameHeadroomBytes)));
     this.#unread.push(framed);
     this.#bufferedBytes += framed.length;
     this.highWaterBytes = Math.max(this.highWaterBytes, this.#bufferedBytes);

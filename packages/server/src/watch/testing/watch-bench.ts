@@ -1,9 +1,21 @@
-import { type Command, type CommandResponse, type RequestOp, StateMachine } from '@tenure/core';
+import {
+  type AuthChange,
+  type CommandBody,
+  type CommandResponse,
+  type Permission,
+  type RequestOp,
+  type Requester,
+  rootName,
+  StateMachine,
+} from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
 import { WatchService, type WatchServiceOptions } from '../watch-service.ts';
 import { ScriptedCall } from './scripted-call.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { systemRandom } from '../../random/system-random.ts';
+
+/** Its commands are never too old. */
+const root: Requester = { user: rootName, authRevision: Number.MAX_SAFE_INTEGER };
 
 /** A state machine with a watch service on it, and calls with scripted clients. */
 export class WatchBench {
@@ -17,6 +29,7 @@ export class WatchBench {
       clock: systemClock,
       random: systemRandom,
       history: this.state.history,
+      access: this.state,
       headerPrefix: responseHeaderPrefix(7n, 8n),
       raftTerm: () => 3,
       maxRequestBytes: 1024 * 1024,
@@ -36,12 +49,43 @@ export class WatchBench {
     return call;
   }
 
-  /** Applies one entry of the log, as the replica does. */
-  apply(...commands: Command[]): readonly CommandResponse[] {
+  /** The user, as the access guard names them to the service; without a name, a client without an identity. */
+  requester(user = ''): Requester {
+    return { user, authRevision: user === '' ? 0 : this.state.auth.revision };
+  }
+
+  /** Applies one entry of the log by root, and tells the service as the server does. */
+  apply(...commands: CommandBody[]): readonly CommandResponse[] {
     this.#index += 1;
-    const { responses } = this.state.apply({ index: this.#index, epoch: 0, timeMs: 0, commands });
-    this.service.revisionAdvanced();
+    const { responses, firstRevision, lastRevision } = this.state.apply({
+      index: this.#index,
+      epoch: 0,
+      timeMs: 0,
+      commands: commands.map((command) => ({ ...command, by: root })),
+    });
+    if (lastRevision >= firstRevision) this.service.revisionAdvanced();
+    else this.service.recheckPermissions();
     return responses;
+  }
+
+  /** Changes of the auth data, in one entry. */
+  change(...changes: AuthChange[]): readonly CommandResponse[] {
+    return this.apply(...changes.map((change): CommandBody => ({ kind: 'auth', change })));
+  }
+
+  enableAuth(): void {
+    this.addUser(rootName);
+    this.change({ kind: 'grantRole', user: rootName, role: rootName }, { kind: 'enable' });
+  }
+
+  /** A user with a role of the same name, which has these permissions. */
+  addUser(user: string, ...permissions: Permission[]): void {
+    this.change(
+      { kind: 'addUser', user, passwordHash: 'hash', noPassword: false },
+      { kind: 'addRole', role: user },
+      { kind: 'grantRole', user, role: user },
+      ...permissions.map((permission): AuthChange => ({ kind: 'grantPermission', role: user, permission })),
+    );
   }
 
   put(key: string, value = 'value'): void {
