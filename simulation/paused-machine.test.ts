@@ -71,7 +71,7 @@ test('a resumed leader trusts its leader lease; the log rejects its write, expir
     const appended = observeAppends(world, former);
     former.process.clock.resume();
     // From its memory: another server has revoked the lease. With an append in flight it waits for that.
-    const renewed = former.process.server?.driver.renew(1n);
+    const renewed = former.process.server?.driver.renew(1n, undefined);
     if (renewed instanceof Promise) renewed.catch(() => undefined);
     else expect(renewed).toBe(ttlsMs[0]);
     const isTrusted = typeof renewed === 'number';

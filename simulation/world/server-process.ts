@@ -148,14 +148,14 @@ export class ServerProcess {
   #observeRenewals({ driver, state }: Server): void {
     const { trueMs, onAcknowledged } = this.#options;
     const renew = driver.renew.bind(driver);
-    driver.renew = (id) => {
+    driver.renew = (id, by) => {
       const askedMs = trueMs();
       const { epoch } = state;
       const answered = (ttlMs: number): number => {
         if (ttlMs > 0) onAcknowledged(id, askedMs, epoch);
         return ttlMs;
       };
-      const outcome = renew(id);
+      const outcome = renew(id, by);
       if (outcome === undefined) return undefined;
       return typeof outcome === 'number' ? answered(outcome) : outcome.then(answered);
     };

@@ -67,7 +67,10 @@ export type ServingTransport = Pick<Transport, 'listen' | 'close'>;
 export interface ApiServer {
   readonly transport: ServingTransport;
   readonly watch: WatchService;
-  /** Answers a call that only the leader can answer and that a follower has forwarded, as it would for a client. */
+  /**
+   * Answers a call that only the leader can answer and that a follower has forwarded, as it would for a client. The
+   * follower has authenticated the client; its permission is checked here.
+   */
   readonly answer: (path: string, request: Buffer, by: Caller) => Promise<Buffer>;
   readonly quota: QuotaGuard;
   /** The checks of a command, for clients and followers alike. */
@@ -143,7 +146,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
     const handler = leaderOnlyPaths.has(path) ? routes.get(path) : undefined;
     if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
-    const call = { path, metadata: {}, deadlineMs: Infinity, connection: by.connection, signal: by.signal };
+    const { connection, signal, requester } = by;
+    const call = { path, metadata: {}, deadlineMs: Infinity, connection, signal, requester };
     return builtReply(await handler.handle(request, call));
   };
   return { transport, watch, answer, quota, rules, requirement };

@@ -271,7 +271,7 @@ export class Server implements RunningServer {
     const leadership = this.#leadership;
     const replica = this.#replica;
     const alone: RenewalHandler = {
-      renew: (id) => this.driver.renew(id) ?? Promise.reject(statusNamed('Stopped')),
+      renew: (id, by) => this.driver.renew(id, by) ?? Promise.reject(statusNamed('Stopped')),
       revision: () => replica.state.currentRevision,
     };
     return createApiServer({

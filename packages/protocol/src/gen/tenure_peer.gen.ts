@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tenure_peer.proto.
  */
 export const file_tenure_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChF0ZW51cmVfcGVlci5wcm90bxIOdGVudXJlLnBlZXIudjEi/wEKCFRvTGVhZGVyEiQKBWhlbGxvGAEgASgLMhUudGVudXJlLnBlZXIudjEuSGVsbG8SKwoJcHJvcG9zYWxzGAIgAygLMhgudGVudXJlLnBlZXIudjEuUHJvcG9zYWwSKgoIcmVuZXdhbHMYAyABKAsyGC50ZW51cmUucGVlci52MS5SZW5ld2FscxISCgpyZWFkX2luZGV4GAQgASgEEiMKBWNhbGxzGAUgAygLMhQudGVudXJlLnBlZXIudjEuQ2FsbBIVCg1hcHBsaWVkX2luZGV4GAYgASgEEiQKBXByb29mGAcgASgLMhUudGVudXJlLnBlZXIudjEuUHJvb2YiagoFSGVsbG8SEQoJbWVtYmVyX2lkGAEgASgEEg0KBW5vbmNlGAIgASgMEgsKA3J1bhgDIAEoCRINCgVlcG9jaBgEIAEoAxILCgNtYWMYBSABKAwSFgoObmV3ZXN0X2NvbW1hbmQYBiABKA0iFAoFUHJvb2YSCwoDbWFjGAEgASgMIjsKCFByb3Bvc2FsEhAKCHNlcXVlbmNlGAEgASgEEgwKBGtpbmQYAiABKA0SDwoHcGF5bG9hZBgDIAEoDCIXCghSZW5ld2FscxILCgNpZHMYASADKAMiNwoEQ2FsbBIQCghzZXF1ZW5jZRgBIAEoBBIMCgRwYXRoGAIgASgJEg8KB3JlcXVlc3QYAyABKAwikAMKCkZyb21MZWFkZXISDwoHd2VsY29tZRgBIAEoCBIpCghyZWZ1c2FscxgCIAMoCzIXLnRlbnVyZS5wZWVyLnYxLlJlZnVzYWwSKAoHcmVuZXdlZBgDIAMoCzIXLnRlbnVyZS5wZWVyLnYxLlJlbmV3ZWQSEAoIcmV2aXNpb24YBCABKAMSLQoKcmVhZF9pbmRleBgFIAEoCzIZLnRlbnVyZS5wZWVyLnYxLlJlYWRJbmRleBIoCgVjYWxscxgGIAMoCzIZLnRlbnVyZS5wZWVyLnYxLkNhbGxSZXBseRIsCgljaGFsbGVuZ2UYByABKAsyGS50ZW51cmUucGVlci52MS5DaGFsbGVuZ2USIgoEdmlldxgIIAEoCzIULnRlbnVyZS5wZWVyLnYxLlZpZXcSKgoIYXBwZW5kZWQYCSABKAsyGC50ZW51cmUucGVlci52MS5BcHBlbmRlZBIYChByZWZ1c2VkX3JlbmV3YWxzGAogAygDEhkKEW1heF9tZXNzYWdlX2J5dGVzGAsgASgEIicKCUNoYWxsZW5nZRINCgVub25jZRgBIAEoDBILCgNtYWMYAiABKAwiJQoEVmlldxINCgVpbmRleBgBIAEoBBIOCgZzaWxlbnQYAiADKAQi4wEKB1JlZnVzYWwSEAoIc2VxdWVuY2UYASABKAQSLgoGcmVhc29uGAIgASgOMh4udGVudXJlLnBlZXIudjEuUmVmdXNhbC5SZWFzb24SDAoEY29kZRgDIAEoDRIPCgdtZXNzYWdlGAQgASgJIncKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABISCg5SRUFTT05fREVQT1NFRBABEhUKEVJFQVNPTl9PVkVSTE9BREVEEAISFgoSUkVBU09OX05PVF9BTExPV0VEEAMSEgoOUkVBU09OX1JFRlVTRUQQBCIlCgdSZW5ld2VkEgoKAmlkGAEgASgDEg4KBnR0bF9tcxgCIAEoAyI6CglSZWFkSW5kZXgSEAoIcXVlc3Rpb24YASABKAQSDQoFaW5kZXgYAiABKAQSDAoEaGFzaBgDIAEoCSI2CghBcHBlbmRlZBINCgVpbmRleBgBIAEoBBIMCgRoYXNoGAIgASgJEg0KBWVudHJ5GAMgASgMIksKCUNhbGxSZXBseRIQCghzZXF1ZW5jZRgBIAEoBBIMCgRjb2RlGAIgASgNEg8KB21lc3NhZ2UYAyABKAkSDQoFcmVwbHkYBCABKAwySAoEUGVlchJACgRMaW5rEhgudGVudXJlLnBlZXIudjEuVG9MZWFkZXIaGi50ZW51cmUucGVlci52MS5Gcm9tTGVhZGVyKAEwAWIGcHJvdG8z");
+  fileDesc("ChF0ZW51cmVfcGVlci5wcm90bxIOdGVudXJlLnBlZXIudjEi/wEKCFRvTGVhZGVyEiQKBWhlbGxvGAEgASgLMhUudGVudXJlLnBlZXIudjEuSGVsbG8SKwoJcHJvcG9zYWxzGAIgAygLMhgudGVudXJlLnBlZXIudjEuUHJvcG9zYWwSKgoIcmVuZXdhbHMYAyADKAsyGC50ZW51cmUucGVlci52MS5SZW5ld2FscxISCgpyZWFkX2luZGV4GAQgASgEEiMKBWNhbGxzGAUgAygLMhQudGVudXJlLnBlZXIudjEuQ2FsbBIVCg1hcHBsaWVkX2luZGV4GAYgASgEEiQKBXByb29mGAcgASgLMhUudGVudXJlLnBlZXIudjEuUHJvb2YiagoFSGVsbG8SEQoJbWVtYmVyX2lkGAEgASgEEg0KBW5vbmNlGAIgASgMEgsKA3J1bhgDIAEoCRINCgVlcG9jaBgEIAEoAxILCgNtYWMYBSABKAwSFgoObmV3ZXN0X2NvbW1hbmQYBiABKA0iFAoFUHJvb2YSCwoDbWFjGAEgASgMIjsKCFByb3Bvc2FsEhAKCHNlcXVlbmNlGAEgASgEEgwKBGtpbmQYAiABKA0SDwoHcGF5bG9hZBgDIAEoDCIwCglSZXF1ZXN0ZXISDAoEdXNlchgBIAEoCRIVCg1hdXRoX3JldmlzaW9uGAIgASgDIkUKCFJlbmV3YWxzEgsKA2lkcxgBIAMoAxIsCglyZXF1ZXN0ZXIYAiABKAsyGS50ZW51cmUucGVlci52MS5SZXF1ZXN0ZXIiZQoEQ2FsbBIQCghzZXF1ZW5jZRgBIAEoBBIMCgRwYXRoGAIgASgJEg8KB3JlcXVlc3QYAyABKAwSLAoJcmVxdWVzdGVyGAQgASgLMhkudGVudXJlLnBlZXIudjEuUmVxdWVzdGVyIsoDCgpGcm9tTGVhZGVyEg8KB3dlbGNvbWUYASABKAgSKQoIcmVmdXNhbHMYAiADKAsyFy50ZW51cmUucGVlci52MS5SZWZ1c2FsEigKB3JlbmV3ZWQYAyADKAsyFy50ZW51cmUucGVlci52MS5SZW5ld2VkEhAKCHJldmlzaW9uGAQgASgDEi0KCnJlYWRfaW5kZXgYBSABKAsyGS50ZW51cmUucGVlci52MS5SZWFkSW5kZXgSKAoFY2FsbHMYBiADKAsyGS50ZW51cmUucGVlci52MS5DYWxsUmVwbHkSLAoJY2hhbGxlbmdlGAcgASgLMhkudGVudXJlLnBlZXIudjEuQ2hhbGxlbmdlEiIKBHZpZXcYCCABKAsyFC50ZW51cmUucGVlci52MS5WaWV3EioKCGFwcGVuZGVkGAkgASgLMhgudGVudXJlLnBlZXIudjEuQXBwZW5kZWQSGAoQcmVmdXNlZF9yZW5ld2FscxgKIAMoAxIZChFtYXhfbWVzc2FnZV9ieXRlcxgLIAEoBBI4ChByZW5ld2FsX3JlZnVzYWxzGAwgAygLMh4udGVudXJlLnBlZXIudjEuUmVuZXdhbFJlZnVzYWwiJwoJQ2hhbGxlbmdlEg0KBW5vbmNlGAEgASgMEgsKA21hYxgCIAEoDCIlCgRWaWV3Eg0KBWluZGV4GAEgASgEEg4KBnNpbGVudBgCIAMoBCLjAQoHUmVmdXNhbBIQCghzZXF1ZW5jZRgBIAEoBBIuCgZyZWFzb24YAiABKA4yHi50ZW51cmUucGVlci52MS5SZWZ1c2FsLlJlYXNvbhIMCgRjb2RlGAMgASgNEg8KB21lc3NhZ2UYBCABKAkidwoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhIKDlJFQVNPTl9ERVBPU0VEEAESFQoRUkVBU09OX09WRVJMT0FERUQQAhIWChJSRUFTT05fTk9UX0FMTE9XRUQQAxISCg5SRUFTT05fUkVGVVNFRBAEIlMKB1JlbmV3ZWQSCgoCaWQYASABKAMSDgoGdHRsX21zGAIgASgDEiwKCXJlcXVlc3RlchgDIAEoCzIZLnRlbnVyZS5wZWVyLnYxLlJlcXVlc3RlciJpCg5SZW5ld2FsUmVmdXNhbBIKCgJpZBgBIAEoAxIsCglyZXF1ZXN0ZXIYAiABKAsyGS50ZW51cmUucGVlci52MS5SZXF1ZXN0ZXISDAoEY29kZRgDIAEoDRIPCgdtZXNzYWdlGAQgASgJIjoKCVJlYWRJbmRleBIQCghxdWVzdGlvbhgBIAEoBBINCgVpbmRleBgCIAEoBBIMCgRoYXNoGAMgASgJIjYKCEFwcGVuZGVkEg0KBWluZGV4GAEgASgEEgwKBGhhc2gYAiABKAkSDQoFZW50cnkYAyABKAwiSwoJQ2FsbFJlcGx5EhAKCHNlcXVlbmNlGAEgASgEEgwKBGNvZGUYAiABKA0SDwoHbWVzc2FnZRgDIAEoCRINCgVyZXBseRgEIAEoDDJICgRQZWVyEkAKBExpbmsSGC50ZW51cmUucGVlci52MS5Ub0xlYWRlchoaLnRlbnVyZS5wZWVyLnYxLkZyb21MZWFkZXIoATABYgZwcm90bzM");
 
 /**
  * @generated from message tenure.peer.v1.ToLeader
@@ -35,9 +35,11 @@ export type ToLeader = Message<"tenure.peer.v1.ToLeader"> & {
   proposals: Proposal[];
 
   /**
-   * @generated from field: tenure.peer.v1.Renewals renewals = 3;
+   * Those of each requester apart. An older version sends one.
+   *
+   * @generated from field: repeated tenure.peer.v1.Renewals renewals = 3;
    */
-  renewals?: Renewals | undefined;
+  renewals: Renewals[];
 
   /**
    * Requests an index that is at least that of every write acknowledged before this message.
@@ -175,6 +177,34 @@ export const ProposalSchema: GenMessage<Proposal> = /*@__PURE__*/
   messageDesc(file_tenure_peer, 3);
 
 /**
+ * Who asks, as the sender has authenticated the client.
+ *
+ * @generated from message tenure.peer.v1.Requester
+ */
+export type Requester = Message<"tenure.peer.v1.Requester"> & {
+  /**
+   * Empty for a client without an identity.
+   *
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * The revision of the auth data by which the sender did so; 0 without an identity, -1 with an invalid one.
+   *
+   * @generated from field: int64 auth_revision = 2;
+   */
+  authRevision: bigint;
+};
+
+/**
+ * Describes the message tenure.peer.v1.Requester.
+ * Use `create(RequesterSchema)` to create a new message.
+ */
+export const RequesterSchema: GenMessage<Requester> = /*@__PURE__*/
+  messageDesc(file_tenure_peer, 4);
+
+/**
  * @generated from message tenure.peer.v1.Renewals
  */
 export type Renewals = Message<"tenure.peer.v1.Renewals"> & {
@@ -182,6 +212,13 @@ export type Renewals = Message<"tenure.peer.v1.Renewals"> & {
    * @generated from field: repeated int64 ids = 1;
    */
   ids: bigint[];
+
+  /**
+   * Missing while authentication is disabled, and from an older version.
+   *
+   * @generated from field: tenure.peer.v1.Requester requester = 2;
+   */
+  requester?: Requester | undefined;
 };
 
 /**
@@ -189,7 +226,7 @@ export type Renewals = Message<"tenure.peer.v1.Renewals"> & {
  * Use `create(RenewalsSchema)` to create a new message.
  */
 export const RenewalsSchema: GenMessage<Renewals> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 4);
+  messageDesc(file_tenure_peer, 5);
 
 /**
  * A unary call that only the leader can answer, as sent by the client.
@@ -211,6 +248,13 @@ export type Call = Message<"tenure.peer.v1.Call"> & {
    * @generated from field: bytes request = 3;
    */
   request: Uint8Array;
+
+  /**
+   * As in Renewals.
+   *
+   * @generated from field: tenure.peer.v1.Requester requester = 4;
+   */
+  requester?: Requester | undefined;
 };
 
 /**
@@ -218,7 +262,7 @@ export type Call = Message<"tenure.peer.v1.Call"> & {
  * Use `create(CallSchema)` to create a new message.
  */
 export const CallSchema: GenMessage<Call> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 5);
+  messageDesc(file_tenure_peer, 6);
 
 /**
  * @generated from message tenure.peer.v1.FromLeader
@@ -280,7 +324,7 @@ export type FromLeader = Message<"tenure.peer.v1.FromLeader"> & {
   appended?: Appended | undefined;
 
   /**
-   * Leases whose renewal the leader refused, since too much waits for its log. They are unchanged.
+   * Leases whose renewal without a requester the leader refused, since too much waits for its log. They are unchanged.
    *
    * @generated from field: repeated int64 refused_renewals = 10;
    */
@@ -293,6 +337,13 @@ export type FromLeader = Message<"tenure.peer.v1.FromLeader"> & {
    * @generated from field: uint64 max_message_bytes = 11;
    */
   maxMessageBytes: bigint;
+
+  /**
+   * Renewals that the leader refused, by permission or, with a requester, since too much waits for its log.
+   *
+   * @generated from field: repeated tenure.peer.v1.RenewalRefusal renewal_refusals = 12;
+   */
+  renewalRefusals: RenewalRefusal[];
 };
 
 /**
@@ -300,7 +351,7 @@ export type FromLeader = Message<"tenure.peer.v1.FromLeader"> & {
  * Use `create(FromLeaderSchema)` to create a new message.
  */
 export const FromLeaderSchema: GenMessage<FromLeader> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 6);
+  messageDesc(file_tenure_peer, 7);
 
 /**
  * @generated from message tenure.peer.v1.Challenge
@@ -326,7 +377,7 @@ export type Challenge = Message<"tenure.peer.v1.Challenge"> & {
  * Use `create(ChallengeSchema)` to create a new message.
  */
 export const ChallengeSchema: GenMessage<Challenge> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 7);
+  messageDesc(file_tenure_peer, 8);
 
 /**
  * The leader's view of the cluster.
@@ -354,7 +405,7 @@ export type View = Message<"tenure.peer.v1.View"> & {
  * Use `create(ViewSchema)` to create a new message.
  */
 export const ViewSchema: GenMessage<View> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 8);
+  messageDesc(file_tenure_peer, 9);
 
 /**
  * The command was not appended, and will not be.
@@ -390,7 +441,7 @@ export type Refusal = Message<"tenure.peer.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 9);
+  messageDesc(file_tenure_peer, 10);
 
 /**
  * @generated from enum tenure.peer.v1.Refusal.Reason
@@ -433,7 +484,7 @@ export type Refusal_Reason = (typeof Refusal_Reason)[keyof typeof Refusal_Reason
  * Describes the enum tenure.peer.v1.Refusal.Reason.
  */
 export const Refusal_ReasonSchema: GenEnum<Refusal_Reason> = /*@__PURE__*/
-  enumDesc(file_tenure_peer, 9, 0);
+  enumDesc(file_tenure_peer, 10, 0);
 
 /**
  * @generated from message tenure.peer.v1.Renewed
@@ -450,6 +501,13 @@ export type Renewed = Message<"tenure.peer.v1.Renewed"> & {
    * @generated from field: int64 ttl_ms = 2;
    */
   ttlMs: bigint;
+
+  /**
+   * That of the request: other requesters have answers of their own.
+   *
+   * @generated from field: tenure.peer.v1.Requester requester = 3;
+   */
+  requester?: Requester | undefined;
 };
 
 /**
@@ -457,7 +515,45 @@ export type Renewed = Message<"tenure.peer.v1.Renewed"> & {
  * Use `create(RenewedSchema)` to create a new message.
  */
 export const RenewedSchema: GenMessage<Renewed> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 10);
+  messageDesc(file_tenure_peer, 11);
+
+/**
+ * The lease was not renewed.
+ *
+ * @generated from message tenure.peer.v1.RenewalRefusal
+ */
+export type RenewalRefusal = Message<"tenure.peer.v1.RenewalRefusal"> & {
+  /**
+   * @generated from field: int64 id = 1;
+   */
+  id: bigint;
+
+  /**
+   * That of the request.
+   *
+   * @generated from field: tenure.peer.v1.Requester requester = 2;
+   */
+  requester?: Requester | undefined;
+
+  /**
+   * The gRPC status for the client.
+   *
+   * @generated from field: uint32 code = 3;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message tenure.peer.v1.RenewalRefusal.
+ * Use `create(RenewalRefusalSchema)` to create a new message.
+ */
+export const RenewalRefusalSchema: GenMessage<RenewalRefusal> = /*@__PURE__*/
+  messageDesc(file_tenure_peer, 12);
 
 /**
  * @generated from message tenure.peer.v1.ReadIndex
@@ -486,7 +582,7 @@ export type ReadIndex = Message<"tenure.peer.v1.ReadIndex"> & {
  * Use `create(ReadIndexSchema)` to create a new message.
  */
 export const ReadIndexSchema: GenMessage<ReadIndex> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 11);
+  messageDesc(file_tenure_peer, 13);
 
 /**
  * @generated from message tenure.peer.v1.Appended
@@ -517,7 +613,7 @@ export type Appended = Message<"tenure.peer.v1.Appended"> & {
  * Use `create(AppendedSchema)` to create a new message.
  */
 export const AppendedSchema: GenMessage<Appended> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 12);
+  messageDesc(file_tenure_peer, 14);
 
 /**
  * @generated from message tenure.peer.v1.CallReply
@@ -551,7 +647,7 @@ export type CallReply = Message<"tenure.peer.v1.CallReply"> & {
  * Use `create(CallReplySchema)` to create a new message.
  */
 export const CallReplySchema: GenMessage<CallReply> = /*@__PURE__*/
-  messageDesc(file_tenure_peer, 13);
+  messageDesc(file_tenure_peer, 15);
 
 /**
  * @generated from service tenure.peer.v1.Peer

@@ -1,4 +1,4 @@
-import type { Command } from '@tenure/core';
+import type { Command, Requester } from '@tenure/core';
 import { etcdserverpb } from '@tenure/protocol';
 import {
   DecodeError,
@@ -22,6 +22,7 @@ import type { Identity } from './identity.ts';
 import { LeaseList } from './lease-list.ts';
 import type { LongReplies } from './long-replies.ts';
 import { type Collection, ListReply } from './list-reply.ts';
+import { requested, type RequestedBy, throwRefused } from './requested.ts';
 import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { statusNamed, statusOf, statusOfCoreError, streamStatusOf } from './status-of.ts';
@@ -32,9 +33,10 @@ import type { DuplexCall, Reply } from '../transport/transport.ts';
 export interface RenewalHandler {
   /**
    * The granted TTL in milliseconds, or 0 if the lease does not exist. A number where this server leads and its memory
-   * decides. A promise where the log or another server decides; it may wait for the next leader.
+   * decides. A promise where the log or another server decides; it may wait for the next leader. While authentication
+   * is enabled, the leader checks that `by` may write every key of the lease: if not, the promise rejects.
    */
-  renew(id: bigint): number | Promise<number>;
+  renew(id: bigint, by: Requester | undefined): number | Promise<number>;
   /** The lowest revision that the header of a reply may name: the one at which the leader answered. */
   revision(): number;
 }
@@ -69,22 +71,26 @@ const maxWaitingRenewals = 10_000;
  */
 export class LeaseService {
   readonly #options: LeaseServiceOptions;
-  /** With details and without: the long lists that have not begun. */
-  readonly #nextLists = new Map<boolean, ListReply<number>>();
+  /** The long lists that have not begun, by the request and its requester. */
+  readonly #nextLists = new Map<string, ListReply<number>>();
 
   constructor(options: LeaseServiceOptions) {
     this.#options = options;
   }
 
-  async grant(request: Buffer): Promise<Buffer> {
+  async grant(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { replica, identity, rules } = this.#options;
     const { id: askedId, ttlSeconds, ttlMs: askedMs, label } = decodeLeaseGrantRequest(request);
     const ttlMs = this.#grantedTtlMs(ttlSeconds, askedMs);
     const ttlRaised = ttlMs > (askedMs === 0 ? ttlSeconds * 1000 : askedMs);
     const id = askedId === 0n ? this.#freeId() : askedId;
-    const command: Command = { kind: 'leaseGrant', id, ttlMs, label };
+    const command: Command = requested({ kind: 'leaseGrant', id, ttlMs, label }, requester);
     const refused = rules.refusal(command) ?? rules.sizeRefusal(request.length);
-    if (refused !== undefined) throw refused;
+    if (refused !== undefined) {
+      // As in etcd, a client that may ask for nothing hears that first.
+      throwRefused(replica.state.accessOf(requester)?.user());
+      throw refused;
+    }
     await rules.admit(command, request.length);
     const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
@@ -92,10 +98,10 @@ export class LeaseService {
     return encodeLeaseGrantResponse(header, { id, ttlMs, ttlRaised });
   }
 
-  async revoke(request: Buffer): Promise<Buffer> {
+  async revoke(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { replica, identity } = this.#options;
     const id = decodeLeaseRevokeRequest(request);
-    const response = await replica.propose({ kind: 'leaseRevoke', id });
+    const response = await replica.propose(requested({ kind: 'leaseRevoke', id }, requester));
     if (response.kind === 'error') throw statusOfCoreError(response);
     const revision = response.kind === 'leaseRevoke' ? response.revision : replica.state.currentRevision;
     return encodeFramed(etcdserverpb.LeaseRevokeResponseSchema, {
@@ -120,7 +126,8 @@ export class LeaseService {
     };
     /** Renews once for `count` requests. Returns whether the stream has room for more. */
     const ask = (id: bigint, count: number): boolean => {
-      const outcome = this.#options.renewals.renew(id);
+      // The latest identity that the client has shown on this stream.
+      const outcome = this.#options.renewals.renew(id, call.requester);
       if (typeof outcome === 'number') return answer(id, outcome, count);
       waiting.set(id, 0);
       unanswered += count;
@@ -169,6 +176,8 @@ export class LeaseService {
     const { replica, lessor, identity, longReplies } = this.#options;
     const { id, keys: withKeys } = decodeLeaseTimeToLiveRequest(request);
     const { state } = replica;
+    const access = state.accessOf(caller.requester);
+    throwRefused(withKeys ? access?.readKeysOf(id) : access?.user());
     const header = responseHeader(identity, state.currentRevision, state.epoch);
     const lease = state.lease(id);
     const remainingMs = lessor().remainingMs(id);
@@ -184,28 +193,36 @@ export class LeaseService {
     return longReplies.collected({ step: () => takeKeys(names, keys), message }, caller);
   }
 
-  /** See LeaseList. All callers that wait for a long one to begin get the same. */
+  /**
+   * See LeaseList. All callers that wait for a long one to begin get the same; while authentication is enabled, all of
+   * one user.
+   */
   leases(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, longReplies } = this.#options;
     const { details } = decodeRequest(etcdserverpb.LeaseLeasesRequestSchema, request);
-    if (replica.state.leaseCount <= leasesAtOnce) return longReplies.collected(this.#listLeases(details), caller);
-    let next = this.#nextLists.get(details);
+    const { requester } = caller;
+    throwRefused(replica.state.accessOf(requester)?.user());
+    if (replica.state.leaseCount <= leasesAtOnce) {
+      return longReplies.collected(this.#listLeases(details, requester), caller);
+    }
+    const asked = requester === undefined ? `${details}` : `${details} ${requester.authRevision} ${requester.user}`;
+    let next = this.#nextLists.get(asked);
     if (next === undefined) {
       next = new ListReply(() => {
         // Later callers may know of leases that this list does not have.
-        this.#nextLists.delete(details);
-        return this.#listLeases(details);
+        this.#nextLists.delete(asked);
+        return this.#listLeases(details, requester);
       });
-      this.#nextLists.set(details, next);
+      this.#nextLists.set(asked, next);
     }
     return longReplies.make(next, caller);
   }
 
-  #listLeases(withDetails: boolean): Collection<number> {
+  #listLeases(withDetails: boolean, by: Requester | undefined): Collection<number> {
     const { replica, lessor, identity } = this.#options;
     const { state } = replica;
     const header = responseHeader(identity, state.currentRevision, state.epoch);
-    const list = new LeaseList(state.leases(), state.leaseCount, lessor, withDetails);
+    const list = new LeaseList({ state, by, lessor, withDetails });
     return { step: () => list.step(), message: () => list.message(header) };
   }
 

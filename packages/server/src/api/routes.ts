@@ -7,6 +7,7 @@ import type { KvService } from './kv-service.ts';
 import type { LeaseService } from './lease-service.ts';
 import type { MaintenanceService } from './maintenance-service.ts';
 import type { MembershipService } from './membership-service.ts';
+import type { RequestedBy } from './requested.ts';
 import { statusOf, streamStatusOf } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type {
@@ -36,12 +37,17 @@ const leases = '/etcdserverpb.Lease/LeaseLeases';
 export const leaderOnlyPaths: ReadonlySet<string> = new Set([timeToLive, leases]);
 
 /** Answers a call that only the leader can: locally on the leader, by forwarding elsewhere. */
-export type LeaderOnly = (path: string, request: Buffer, local: () => Reply | Promise<Reply>) => Reply | Promise<Reply>;
+export type LeaderOnly = (
+  path: string,
+  request: Buffer,
+  call: RequestedBy,
+  local: () => Reply | Promise<Reply>,
+) => Reply | Promise<Reply>;
 
 /** Every path of etcd's API: implemented methods go to their service, the others are refused as unimplemented. */
 export function createRoutes(
   services: Services,
-  leaderOnly: LeaderOnly = (_path, _request, local) => local(),
+  leaderOnly: LeaderOnly = (_path, _request, _call, local) => local(),
 ): GrpcRoutes {
   const { kv, lease, watch, maintenance, cluster, membership, auth, health } = services;
   return new Map<string, MethodHandler>([
@@ -52,11 +58,11 @@ export function createRoutes(
     unary('/etcdserverpb.KV/Txn', (request, call) => kv.txn(request, call)),
     unary('/etcdserverpb.KV/Compact', (request, call) => kv.compact(request, call)),
     ['/etcdserverpb.Watch/Watch', { kind: 'bidi', handle: (call) => watch.handle(call) }],
-    unary('/etcdserverpb.Lease/LeaseGrant', (request) => lease.grant(request)),
-    unary('/etcdserverpb.Lease/LeaseRevoke', (request) => lease.revoke(request)),
+    unary('/etcdserverpb.Lease/LeaseGrant', (request, call) => lease.grant(request, call)),
+    unary('/etcdserverpb.Lease/LeaseRevoke', (request, call) => lease.revoke(request, call)),
     ['/etcdserverpb.Lease/LeaseKeepAlive', { kind: 'bidi', handle: (call) => lease.keepAlive(call) }],
-    unary(timeToLive, (request, call) => leaderOnly(timeToLive, request, () => lease.timeToLive(request, call))),
-    unary(leases, (request, call) => leaderOnly(leases, request, () => lease.leases(request, call))),
+    unary(timeToLive, (request, call) => leaderOnly(timeToLive, request, call, () => lease.timeToLive(request, call))),
+    unary(leases, (request, call) => leaderOnly(leases, request, call, () => lease.leases(request, call))),
     unread('/etcdserverpb.Cluster/MemberList', () => cluster.memberList()),
     unary('/etcdserverpb.Cluster/MemberAdd', (request) => membership.add(request)),
     unary('/etcdserverpb.Cluster/MemberRemove', (request, call) => membership.remove(request, call)),

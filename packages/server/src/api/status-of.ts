@@ -1,6 +1,7 @@
 import type { CoreError } from '@tenure/core';
 import type { ErrorName } from '@tenure/protocol';
 import { DecodeError } from '@tenure/codec';
+import { AccessError } from '../replica/access-error.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import { GrpcCode, GrpcStatus, statusNamed, unreadableMessage } from '../transport/grpc-status.ts';
@@ -40,6 +41,7 @@ export async function answered(read: Promise<void> | undefined): Promise<void> {
 /** Any expected failure of a request as a gRPC status; undefined for a bug. */
 export function statusOf(error: unknown): GrpcStatus | undefined {
   if (error instanceof GrpcStatus) return error;
+  if (error instanceof AccessError) return statusOfCoreError(error.refusal);
   if (error instanceof ProposalError) {
     const status = statusNamed(proposalErrors[error.code]);
     return error.reason === undefined ? status : timedOut(error.reason);

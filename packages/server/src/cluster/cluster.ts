@@ -75,7 +75,7 @@ export class Cluster {
     const { memberId } = identity;
     this.#options = options;
     this.forwarder = new RenewalForwarder({
-      renewHere: (id) => driver.renew(id),
+      renewHere: (id, by) => driver.renew(id, by),
       revision: () => replica.state.currentRevision,
     });
     this.#peers = new PeerService({
@@ -84,7 +84,7 @@ export class Cluster {
       replica,
       memberId: () => memberId,
       leaderId,
-      renew: (id) => driver.renew(id),
+      renew: (id, by) => driver.renew(id, by),
       check: options.check,
       answer: options.answer,
     });
@@ -96,8 +96,8 @@ export class Cluster {
       memberId,
       run,
       leaderId,
-      onRenewed: (id, ttlMs, revision) => this.forwarder.renewed(id, ttlMs, revision),
-      onRenewalRefused: (id) => this.forwarder.refused(id),
+      onRenewed: (renewal, ttlMs, revision) => this.forwarder.renewed(renewal, ttlMs, revision),
+      onRenewalRefused: (renewal, error) => this.forwarder.refused(renewal, error),
       onLinked: (connection) => this.forwarder.linked(connection),
       lookNow,
       warn,
@@ -120,7 +120,7 @@ export class Cluster {
       clock,
       timeoutMs: options.requestTimeoutMs,
     });
-    this.leaderOnly = (path, request, local) => calls.answer(path, request, local);
+    this.leaderOnly = (path, request, call, local) => calls.answer({ path, request, by: call.requester }, local);
     const link: MethodHandler = { kind: 'bidi', handle: (call) => this.#peers.handle(call) };
     this.routes = new Map([[peerLinkPath, link]]);
     this.lead = { leads: () => replica.leading, resign: (target) => driver.resign(target) };

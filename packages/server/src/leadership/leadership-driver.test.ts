@@ -78,8 +78,10 @@ class DrivenServer {
         if (this.refusal !== undefined) throw this.refusal;
         return this.append(command);
       },
+      state: this.state,
       leaseSettled: () => undefined,
       revisionSettled: () => undefined,
+      authSettled: () => undefined,
       stepDown: (epoch) => {
         this.stepDowns.push(epoch);
         this.driver.tell({ kind: 'deposed' });
@@ -93,7 +95,7 @@ async function withWaitingRenewal() {
   const server = await DrivenServer.lead();
   server.append({ kind: 'leaseGrant', id: 7n, ttlMs: 3_000, label: '' });
   await server.clock.advance(2_100);
-  const renewal = Promise.resolve(server.driver.renew(7n)).catch((error: unknown) => error);
+  const renewal = Promise.resolve(server.driver.renew(7n, undefined)).catch((error: unknown) => error);
   return { server, renewal };
 }
 
@@ -105,7 +107,7 @@ describe('a leader that resigns', () => {
     expect(server.proposed).toEqual([{ kind: 'resign', target: 2n }]);
     expect(server.stepDowns).toEqual([1]);
     expect(server.changes).toEqual([true, false]);
-    expect(server.driver.renew(7n)).toBeUndefined();
+    expect(server.driver.renew(7n, undefined)).toBeUndefined();
   });
 
   test('when its server leaves, names the successor, and without one goes on to append', async () => {
@@ -118,7 +120,7 @@ describe('a leader that resigns', () => {
     await staying.clock.advance(3_000);
     expect([staying.proposed, staying.stepDowns]).toEqual([[], []]);
     expect(staying.state.appliedIndex).toBeGreaterThan(appliedIndex + 10);
-    expect([staying.driver.renew(7n), staying.state.leaseCount]).toEqual([undefined, 1]);
+    expect([staying.driver.renew(7n, undefined), staying.state.leaseCount]).toEqual([undefined, 1]);
   });
 });
 

@@ -1,4 +1,5 @@
-import type { Command, CommandResponse } from '@tenure/core';
+import type { Command, CommandResponse, Requester, StateMachine } from '@tenure/core';
+import { AccessError } from '../replica/access-error.ts';
 import type { ClaimOutcome } from '../replica/replica-fact.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision, Fact } from './decision.ts';
@@ -6,6 +7,7 @@ import type { Leadership } from './leadership.ts';
 
 /** The part of the replica that the driver calls. */
 export interface DrivenReplica {
+  readonly state: Pick<StateMachine, 'accessOf'>;
   claim(claim: { readonly leader: string; readonly leaderLeaseMs: number }): Promise<ClaimOutcome>;
   /** Appended in the epoch that this server leads now, or never. */
   proposeHere(command: Command): Promise<CommandResponse>;
@@ -15,6 +17,8 @@ export interface DrivenReplica {
   leaseSettled(id: bigint): Promise<void> | undefined;
   /** The same for an append that may create revisions. */
   revisionSettled(): Promise<void> | undefined;
+  /** The same for an append that changes users, roles or permissions. */
+  authSettled(): Promise<void> | undefined;
   /** Nothing more is appended in this epoch. Ignored if another epoch has begun. */
   stepDown(epoch: number): void;
 }
@@ -68,14 +72,30 @@ export class LeadershipDriver {
    * for leases. A number where memory alone decides. A promise where the log decides, which rejects if the outcome
    * stays unknown. Before it answers, this server has applied every revision that a client had seen at the time of the
    * call, because the reply names a revision.
+   *
+   * Rejects with AccessError if the requester may not renew it, by a state that has all changes of permissions and,
+   * while authentication is enabled, all keys of the lease that were acknowledged before the call.
    */
-  renew(id: bigint): number | Promise<number> | undefined {
+  renew(id: bigint, by: Requester | undefined): number | Promise<number> | undefined {
     const { leadership, replica } = this.#options;
-    const settled = replica.leaseSettled(id);
-    if (settled !== undefined && leadership.lessor !== undefined) {
-      return settled.then(() => this.renew(id) ?? Promise.reject(leadsNoMore()));
-    }
+    const isChecked = replica.state.accessOf(by) !== undefined;
     const revisionSettled = replica.revisionSettled();
+    const settled = replica.leaseSettled(id) ?? replica.authSettled() ?? (isChecked ? revisionSettled : undefined);
+    if (settled === undefined || leadership.lessor === undefined) return this.#renew(id, by, revisionSettled);
+    // Once: what the next append holds was not acknowledged before the call.
+    return settled.then(() => this.#renew(id, by, undefined) ?? Promise.reject(leadsNoMore()));
+  }
+
+  #renew(
+    id: bigint,
+    by: Requester | undefined,
+    revisionSettled: Promise<void> | undefined,
+  ): number | Promise<number> | undefined {
+    const { leadership, replica } = this.#options;
+    const refusal = replica.state.accessOf(by)?.writeKeysOf(id);
+    // A server that may not act for leases does not refuse either: another one may know better.
+    if (refusal !== undefined && leadership.lessor !== undefined) return Promise.reject(new AccessError(refusal));
+    if (refusal !== undefined) return undefined;
     const { tracked } = leadership;
     const outcome = leadership.renew(id);
     if (typeof outcome === 'number' && revisionSettled === undefined) return outcome;

@@ -1,11 +1,7 @@
 import type { Command, CommandResponse } from '@tenure/core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { LeadershipDriver } from '../leadership/leadership-driver.ts';
-import { Leadership } from '../leadership/leadership.ts';
-import type { ReplicaOptions } from './replica-options.ts';
-import { noChance } from '../random/testing/no-chance.ts';
-import { systemClock } from '../time/system-clock.ts';
 import { ProposalError } from './proposal-error.ts';
+import { leadingReplica } from './testing/leading-replica.ts';
 import { ReplicaPair, type WiredReplica } from './testing/replica-pair.ts';
 import { valueOf } from './testing/value-of.ts';
 
@@ -34,42 +30,6 @@ function codeOf(outcome: Promise<CommandResponse>): Promise<unknown> {
     () => 'applied',
     (error: unknown) => (error instanceof ProposalError ? error.code : error),
   );
-}
-
-/** A replica that leads under a real leadership, whose timers never fire during a test. */
-async function leadingServer(pair: ReplicaPair): Promise<{ leader: WiredReplica; driver: LeadershipDriver }> {
-  let driver: LeadershipDriver | undefined;
-  let leadership!: Leadership;
-  const leader = await pair.join((state) => {
-    leadership = new Leadership({
-      clock: systemClock,
-      random: noChance,
-      state,
-      isShared: true,
-      metrics: { leaseExpired: () => {}, leaseRenewed: () => {} },
-      memberId: 1n,
-      leaderId: 'a',
-      heartbeatIntervalMs: 60_000,
-      electionTimeoutMs: 60_000,
-      leaderLeaseMs: 60_000,
-    });
-    const onFact: ReplicaOptions['onFact'] = (fact) => {
-      if (fact.kind === 'applied' || fact.kind === 'appended' || fact.kind === 'deposed') driver?.tell(fact);
-    };
-    return { authority: leadership, onFact };
-  });
-  return new Promise((resolve, reject) => {
-    const { replica } = leader;
-    const leads = new LeadershipDriver({
-      leadership,
-      replica,
-      clock: systemClock,
-      onChange: () => resolve({ leader, driver: leads }),
-      onFailed: reject,
-    });
-    driver = leads;
-    void leads.claimNow();
-  });
 }
 
 /** Writes until the log has been trimmed beyond the position that `behind` has applied. */
@@ -131,18 +91,18 @@ describe('a renewal at the leader', () => {
   test('is answered when the state of the leader has every revision that a follower has reported', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
-    const { leader: a, driver } = await leadingServer(pair);
+    const { leader: a, driver } = await leadingReplica(pair);
     const b = await pair.join();
     pair.link(b, a);
     await a.replica.propose({ kind: 'leaseGrant', id: 1n, ttlMs: 30_000, label: '' });
-    expect(driver.renew(1n)).toBe(30_000);
+    expect(driver.renew(1n, undefined)).toBe(30_000);
     const hear = a.engine.replies.hold();
     const written = await b.replica.propose(put('acknowledged', 'by a follower'));
     const revision = 'revision' in written ? written.revision : Infinity;
     expect(a.replica.state.currentRevision).toBeLessThan(revision);
     const told: number[] = [];
     const answered = [1n, 2n].map(async (id) => {
-      const ttlMs = await driver.renew(id);
+      const ttlMs = await driver.renew(id, undefined);
       told.push(a.replica.state.currentRevision);
       return ttlMs;
     });
@@ -160,12 +120,12 @@ describe('a server that steps down while an append is in flight', () => {
   test('leaves no renewal waiting for that append, which may never return', async () => {
     const pair = new ReplicaPair();
     pairs.push(pair);
-    const { leader: a, driver } = await leadingServer(pair);
+    const { leader: a, driver } = await leadingReplica(pair);
     await a.replica.propose({ kind: 'leaseGrant', id: 1n, ttlMs: 30_000, label: '' });
     const send = a.engine.requests.hold();
     const lost = codeOf(a.replica.propose({ kind: 'leaseRevoke', id: 2n }));
     await a.engine.requests.arrival();
-    const renewals = [1n, 2n].map((id) => Promise.resolve(driver.renew(id)));
+    const renewals = [1n, 2n].map((id) => Promise.resolve(driver.renew(id, undefined)));
     a.replica.stepDown(a.replica.state.epoch);
     expect((await Promise.allSettled(renewals)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     send();

@@ -166,6 +166,11 @@ export class Replica {
     return this.isShared ? this.#sequencer?.revisionSettled() : undefined;
   }
 
+  /** See Sequencer.authSettled. Undefined where this server does not lead, or no other may have read the append. */
+  authSettled(): Promise<void> | undefined {
+    return this.isShared ? this.#sequencer?.authSettled() : undefined;
+  }
+
   /** Appends a command of another server if this one leads. Rejects if it was not appended and will not be. */
   proposeFor(command: Command, encoded: EncodedCommand): Promise<CommandResponse> {
     return this.#sequencer?.proposeEncoded(command, encoded) ?? Promise.reject(notLeading());

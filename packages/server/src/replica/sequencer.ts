@@ -124,6 +124,8 @@ export class Sequencer {
   #leasesOut: ReadonlySet<bigint> = noLeases;
   /** Whether the append in flight may create revisions. */
   #revisionsOut = false;
+  /** Whether the append in flight changes users, roles or permissions. */
+  #authOut = false;
   #lastAppended: LoggedEntry | undefined;
 
   constructor(options: SequencerOptions) {
@@ -165,6 +167,14 @@ export class Sequencer {
    */
   revisionSettled(): Promise<void> | undefined {
     return this.#revisionsOut ? this.#settled : undefined;
+  }
+
+  /**
+   * The same while an append is in flight that changes users, roles or permissions: a follower may have acknowledged
+   * the change, and nothing may be allowed by the permissions before it.
+   */
+  authSettled(): Promise<void> | undefined {
+    return this.#authOut ? this.#settled : undefined;
   }
 
   /**
@@ -261,12 +271,14 @@ export class Sequencer {
     this.#out = batch;
     this.#barriersOut = barriers;
     this.#revisionsOut = batch.some(({ command }) => revisionMakers.has(command.kind));
+    this.#authOut = batch.some(({ command }) => command.kind === 'auth');
     this.#isAppending = true;
     this.#settled = new Promise((resolve) => (this.#settle = resolve));
     this.#append = engine.append([bytes], this.#position).then(
       (position) => {
         this.#leasesOut = noLeases;
         this.#revisionsOut = false;
+        this.#authOut = false;
         this.#isAppending = false;
         if (this.#retired) return;
         this.#out = [];

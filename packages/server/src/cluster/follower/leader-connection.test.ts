@@ -30,8 +30,8 @@ async function connect(server: LeadingServer): Promise<{ connection: LeaderConne
     const options = followerOptions({
       ...server.known,
       onWelcome: resolve,
-      onRenewed: (id) => told.renewed.add(id),
-      onRenewalRefused: (id) => told.renewalsRefused.push(id),
+      onRenewed: ({ id }) => told.renewed.add(id),
+      onRenewalRefused: ({ id }) => told.renewalsRefused.push(id),
       onRefused: (sequence, { code }) => told.refused.push({ sequence, code }),
       onClosed: (_, { details }) => (told.ended = details),
     });
@@ -63,7 +63,7 @@ describe('the requests of a follower in one turn of the event loop', () => {
     for (let sequence = 1; sequence <= 60; sequence += 1) propose(connection, sequence, 100_000);
     const firstId = 2n ** 62n;
     const leases = { commit: 80_000n, ci: 300_000n, soak: 300_000n }[inject('effort')];
-    for (let id = 0n; id < leases; id += 1n) connection.renew(firstId + id);
+    for (let id = 0n; id < leases; id += 1n) connection.renew({ id: firstId + id, by: undefined });
     const done = { ended: undefined, keys: 60, renewed: Number(leases) };
     await vi.waitFor(() => {
       expect({ ended: told.ended, keys: server.replica.state.keyCount, renewed: told.renewed.size }).toEqual(done);
@@ -91,14 +91,14 @@ describe('replies of the leader', () => {
     const server = await start({ answer: () => large });
     const { connection, told } = await connect(server);
     const replies = await Promise.allSettled(
-      Array.from({ length: 40 }, () => connection.call('/any', Buffer.alloc(1))),
+      Array.from({ length: 40 }, () => connection.call('/any', Buffer.alloc(1), undefined)),
     );
     const answered = replies.filter(({ status }) => status === 'fulfilled');
     const refused = replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason as GrpcStatus] : []));
     expect(answered.length).toBeGreaterThanOrEqual(8);
     for (const { code } of refused) expect(code).toBe(GrpcCode.resourceExhausted);
     expect(told.ended).toBeUndefined();
-    expect((await connection.call('/any', Buffer.alloc(1))).length).toBe(large.length);
+    expect((await connection.call('/any', Buffer.alloc(1), undefined)).length).toBe(large.length);
   });
 });
 
@@ -107,10 +107,10 @@ describe('a request that the leader refuses', () => {
     const overloaded = new ProposalError('overloaded', 'too many requests wait for the log');
     const renew = (id: bigint): number | Promise<number> => (id < 10n ? Promise.reject(overloaded) : 5_000);
     const { connection, told } = await connect(await start({ renew }));
-    for (const id of [1n, 10n, 2n, 11n]) connection.renew(id);
+    for (const id of [1n, 10n, 2n, 11n]) connection.renew({ id, by: undefined });
     await vi.waitFor(() => expect(told.renewalsRefused).toEqual([1n, 2n]), patience);
     await vi.waitFor(() => expect([...told.renewed]).toEqual([10n, 11n]), patience);
-    connection.renew(12n);
+    connection.renew({ id: 12n, by: undefined });
     await vi.waitFor(() => expect(told.renewed).toContain(12n), patience);
     expect(told.ended).toBeUndefined();
   });
@@ -120,9 +120,9 @@ describe('a request that the leader refuses', () => {
     const { connection, told } = await connect(server);
     propose(connection, 1, 100);
     propose(connection, 2, 599_990);
-    await expect(connection.call('/any', Buffer.alloc(599_990))).rejects.toMatchObject({ code: 'tooLarge' });
+    await expect(connection.call('/any', Buffer.alloc(599_990), undefined)).rejects.toMatchObject({ code: 'tooLarge' });
     propose(connection, 3, 599_000);
-    await expect(connection.call('/any', Buffer.alloc(599_000))).resolves.toBeInstanceOf(Buffer);
+    await expect(connection.call('/any', Buffer.alloc(599_000), undefined)).resolves.toBeInstanceOf(Buffer);
     await vi.waitFor(() => expect(server.replica.state.keyCount).toBe(2), patience);
     expect(told).toMatchObject({ ended: undefined, refused: [{ sequence: 2, code: 'tooLarge' }] });
   });

@@ -1,4 +1,5 @@
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import type { Requester } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
 import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
@@ -11,8 +12,10 @@ import { newestCommandKind } from '../../replica/command-codec.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
 import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from '../link/link-proof.ts';
 import type { LeaderView } from '../link/leader-view.ts';
+import { requestedBy, requesterBytes, requesterIn, type RequesterMessage } from '../link/requester-message.ts';
 import type { LeaderStream, LinkEnd, OpenLeaderStream } from './leader-stream.ts';
 import { SendQueue } from '../link/send-queue.ts';
+import type { AskedRenewal } from './renewal-forwarder.ts';
 
 export interface LeaderConnectionOptions {
   readonly clock: Clock;
@@ -30,9 +33,9 @@ export interface LeaderConnectionOptions {
   readonly appliedIndex: () => number;
   /** The leader has accepted this server. */
   readonly onWelcome: (connection: LeaderConnection) => void;
-  readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
-  /** The leader's log is overloaded: the leader has not renewed the lease, and did not change it. */
-  readonly onRenewalRefused: (id: bigint) => void;
+  readonly onRenewed: (renewal: AskedRenewal, ttlMs: number, revision: number) => void;
+  /** The leader has not renewed the lease, and did not change it; the error is for the client. */
+  readonly onRenewalRefused: (renewal: AskedRenewal, error: ProposalError | GrpcStatus) => void;
   readonly onReturned: (sequence: number, epoch: number) => void;
   /** The log has entries up to `index` at least: they hold this server's proposals, or what a read here waits for. */
   readonly onAppended: (index: number, acknowledged?: Acknowledged) => void;
@@ -44,6 +47,8 @@ export interface LeaderConnectionOptions {
 }
 
 type Request = MessageInitShape<typeof peerpb.ToLeaderSchema>;
+type Call = NonNullable<Request['calls']>[number];
+type Renewals = NonNullable<Request['renewals']>[number];
 
 /**
  * The leader accepts a message of the largest request size plus half a MiB. A larger item is sent alone, and items sent
@@ -115,16 +120,17 @@ export class LeaderConnection implements LeaderLink {
     return this.#waitFor(this.#questions, question, { readIndex: question });
   }
 
-  /** The answer arrives through `onRenewed`, or not at all. */
-  renew(id: bigint): void {
-    this.#outbox.put({ renewals: { ids: [id] } });
+  /** The answer arrives through `onRenewed` or `onRenewalRefused`, or not at all. */
+  renew({ id, by }: AskedRenewal): void {
+    this.#outbox.put({ renewals: [{ ids: [id], ...requestedBy(by) }] });
   }
 
   /** Resolves with the leader's reply; rejects with its GrpcStatus, or when the stream breaks. */
-  call(path: string, request: Buffer): Promise<Buffer> {
-    if (this.#isTooLarge(path.length + request.length)) return Promise.reject(tooLarge());
+  call(path: string, request: Buffer, by: Requester | undefined): Promise<Buffer> {
+    const call = { path, request: Buffer.from(request), ...requestedBy(by) };
+    if (this.#isTooLarge(bytesOfCall(call))) return Promise.reject(tooLarge());
     const sequence = (this.#sequence += 1n);
-    return this.#waitFor(this.#calls, sequence, { calls: [{ sequence, path, request: Buffer.from(request) }] });
+    return this.#waitFor(this.#calls, sequence, { calls: [{ sequence, ...call }] });
   }
 
   /** Reports the index up to which this server has applied the log. */
@@ -165,10 +171,9 @@ export class LeaderConnection implements LeaderLink {
   }
 
   #merged(requests: readonly Request[]): Request {
-    const ids = requests.flatMap(({ renewals }) => renewals?.ids ?? []);
     return {
       proposals: requests.flatMap(({ proposals }) => proposals ?? []),
-      ...(ids.length > 0 ? { renewals: { ids } } : {}),
+      renewals: renewalsIn(requests),
       readIndex: requests.findLast(({ readIndex }) => readIndex !== undefined)?.readIndex ?? 0n,
       calls: requests.flatMap(({ calls }) => calls ?? []),
       appliedIndex: BigInt(this.#options.appliedIndex()),
@@ -185,8 +190,7 @@ export class LeaderConnection implements LeaderLink {
     if (reply.view !== undefined) onView({ index: Number(reply.view.index), silent: reply.view.silent });
     for (const { sequence, reason, code, message } of reply.refusals) {
       if (reason === Reason.DEPOSED) onReturned(Number(sequence), this.epoch);
-      else if (reason === Reason.OVERLOADED)
-        onRefused(Number(sequence), new ProposalError('overloaded', 'the leader is overloaded'));
+      else if (reason === Reason.OVERLOADED) onRefused(Number(sequence), overloaded());
       else if (reason === Reason.REFUSED) onRefused(Number(sequence), new GrpcStatus(code as GrpcCode, message));
       else
         onRefused(Number(sequence), new ProposalError('stopped', 'the leader does not take this from another server'));
@@ -202,8 +206,13 @@ export class LeaderConnection implements LeaderLink {
       if (hash === '') onAppended(index);
       else onAppended(index, { position: { index, hash } });
     }
-    for (const { id, ttlMs } of reply.renewed) onRenewed(id, Number(ttlMs), Number(reply.revision));
-    for (const id of reply.refusedRenewals) onRenewalRefused(id);
+    for (const { id, ttlMs, requester } of reply.renewed) {
+      onRenewed({ id, by: requesterIn(requester) }, Number(ttlMs), Number(reply.revision));
+    }
+    for (const id of reply.refusedRenewals) onRenewalRefused({ id, by: undefined }, overloaded());
+    for (const { id, requester, code, message } of reply.renewalRefusals) {
+      onRenewalRefused({ id, by: requesterIn(requester) }, new GrpcStatus(code as GrpcCode, message));
+    }
     if (reply.readIndex !== undefined) this.#answered(reply.readIndex);
     for (const call of reply.calls) this.#calledBack(call);
   }
@@ -274,9 +283,37 @@ function tooLarge(): ProposalError {
   return new ProposalError('tooLarge', 'the leader takes no request of this size');
 }
 
-function bytesOf({ proposals = [], calls = [] }: Request): number {
+function overloaded(): ProposalError {
+  return new ProposalError('overloaded', 'the leader is overloaded');
+}
+
+/** The renewals of each requester together. */
+function renewalsIn(requests: readonly Request[]): Renewals[] {
+  const ids: bigint[] = [];
+  const requested = new Map<string, { ids: bigint[]; requester: RequesterMessage }>();
+  for (const { renewals = [] } of requests) {
+    for (const { ids: own = [], requester } of renewals) {
+      if (requester === undefined) {
+        ids.push(...own);
+        continue;
+      }
+      const key = `${requester.authRevision} ${requester.user}`;
+      const known = requested.get(key);
+      if (known === undefined) requested.set(key, { ids: [...own], requester });
+      else known.ids.push(...own);
+    }
+  }
+  return ids.length > 0 ? [{ ids }, ...requested.values()] : [...requested.values()];
+}
+
+function bytesOf({ proposals = [], calls = [], renewals = [] }: Request): number {
   let bytes = itemOverheadBytes;
   for (const { payload } of proposals) bytes += payload?.length ?? 0;
-  for (const { path, request } of calls) bytes += (path?.length ?? 0) + (request?.length ?? 0);
+  for (const call of calls) bytes += bytesOfCall(call);
+  for (const { requester } of renewals) bytes += requesterBytes(requester);
   return bytes;
+}
+
+function bytesOfCall({ path, request, requester }: Call): number {
+  return (path?.length ?? 0) + (request?.length ?? 0) + requesterBytes(requester);
 }

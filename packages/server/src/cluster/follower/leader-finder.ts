@@ -9,7 +9,7 @@ import { type ClientReason, clientReasons } from '../../replica/client-reason.ts
 import type { Replica } from '../../replica/replica.ts';
 import { GrpcCode } from '../../transport/grpc-status.ts';
 import type { LeaderView } from '../link/leader-view.ts';
-import { LeaderConnection } from './leader-connection.ts';
+import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
 import type { OpenLeaderStream } from './leader-stream.ts';
 import { memberOfLeader } from '../link/member-name.ts';
 
@@ -24,8 +24,8 @@ export interface LeaderFinderOptions {
   readonly leaderId: string;
   /** See LogEngine.lookNow. */
   readonly lookNow: (acknowledged?: Acknowledged) => void;
-  readonly onRenewed: (id: bigint, ttlMs: number, revision: number) => void;
-  readonly onRenewalRefused: (id: bigint) => void;
+  readonly onRenewed: LeaderConnectionOptions['onRenewed'];
+  readonly onRenewalRefused: LeaderConnectionOptions['onRenewalRefused'];
   /** The connection was opened or closed. */
   readonly onLinked: (connection: LeaderConnection | undefined) => void;
   /** Reports an invalid registration, and why a leader cannot be reached, once for each. */

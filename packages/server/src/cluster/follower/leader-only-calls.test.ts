@@ -32,20 +32,22 @@ describe('a call that only the leader can answer', () => {
       clock: systemClock,
       timeoutMs: 1_000,
     });
-    expect(await leaderCalls.answer(path, asked, () => (done.push('local'), reply))).toBe(reply);
+    expect(await leaderCalls.answer({ path, request: asked, by: undefined }, () => (done.push('local'), reply))).toBe(
+      reply,
+    );
     expect(done).toEqual(['barrier', 'local']);
   });
 
   test('is retried during a change of leader, and times out with the known reason', async () => {
     const { leaderCalls, calls } = follower();
-    const answer = leaderCalls.answer(path, asked, neverHere);
+    const answer = leaderCalls.answer({ path, request: asked, by: undefined }, neverHere);
     calls[0]?.reject(new ProposalError('deposed', 'the stream to the leader ended'));
     while (calls.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     calls[1]?.resolve(reply);
     expect(await answer).toBe(reply);
 
     const late = follower(0);
-    const unanswered = late.leaderCalls.answer(path, asked, neverHere);
+    const unanswered = late.leaderCalls.answer({ path, request: asked, by: undefined }, neverHere);
     late.calls[0]?.reject(new ProposalError('deposed', 'the stream to the leader ended'));
     await expect(unanswered).rejects.toMatchObject({
       message: 'etcdserver: request timed out',
@@ -59,11 +61,15 @@ describe('a call that only the leader can answer', () => {
       { request: Buffer.alloc(1024 * 1024), fit: 64 },
     ]) {
       const { leaderCalls, calls } = follower();
-      const waiting = Array.from({ length: fit }, () => leaderCalls.answer(path, request, neverHere));
-      await expect(leaderCalls.answer(path, request, neverHere)).rejects.toMatchObject({ code: 'overloaded' });
+      const waiting = Array.from({ length: fit }, () =>
+        leaderCalls.answer({ path, request, by: undefined }, neverHere),
+      );
+      await expect(leaderCalls.answer({ path, request, by: undefined }, neverHere)).rejects.toMatchObject({
+        code: 'overloaded',
+      });
       for (const { resolve } of calls) resolve(reply);
       await Promise.all(waiting);
-      const next = leaderCalls.answer(path, request, neverHere);
+      const next = leaderCalls.answer({ path, request, by: undefined }, neverHere);
       calls.at(-1)?.resolve(reply);
       expect(await next).toBe(reply);
     }

@@ -1,9 +1,18 @@
+import type { Requester } from '@tenure/core';
 import { statusNamed, statusOf, timedOut } from '../../api/status-of.ts';
 import type { Reply } from '../../transport/transport.ts';
 import type { Clock } from '../../time/clock.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { ClientReason } from '../../replica/client-reason.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
+
+/** A call for the leader, which checks the permission of its requester. */
+export interface LeaderOnlyCall {
+  readonly path: string;
+  readonly request: Buffer;
+  /** Undefined while authentication is disabled. */
+  readonly by: Requester | undefined;
+}
 
 export interface LeaderOnlyCallsOptions {
   readonly replica: {
@@ -12,7 +21,9 @@ export interface LeaderOnlyCallsOptions {
     barrier(): Promise<void>;
   };
   /** The link to the leader, while there is one. */
-  readonly connection: () => { call(path: string, request: Buffer): Promise<Buffer> } | undefined;
+  readonly connection: () =>
+    | { call(path: string, request: Buffer, by: Requester | undefined): Promise<Buffer> }
+    | undefined;
   /** Why no leader answers. */
   readonly problem: () => ClientReason | undefined;
   readonly clock: Clock;
@@ -37,21 +48,22 @@ export class LeaderOnlyCalls {
     this.#options = options;
   }
 
-  async answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
+  async answer(call: LeaderOnlyCall, local: () => Reply | Promise<Reply>): Promise<Reply> {
+    const { request } = call;
     if (this.#calls >= maxWaitingCalls || this.#bytes >= maxWaitingBytes) {
       throw new ProposalError('overloaded', 'too many calls wait for the leader');
     }
     this.#calls += 1;
     this.#bytes += request.length;
     try {
-      return await this.#answer(path, request, local);
+      return await this.#answer(call, local);
     } finally {
       this.#calls -= 1;
       this.#bytes -= request.length;
     }
   }
 
-  async #answer(path: string, request: Buffer, local: () => Reply | Promise<Reply>): Promise<Reply> {
+  async #answer({ path, request, by }: LeaderOnlyCall, local: () => Reply | Promise<Reply>): Promise<Reply> {
     const { replica, connection, problem, clock, timeoutMs } = this.#options;
     const untilMs = clock.monotonicMs() + timeoutMs;
     for (;;) {
@@ -61,7 +73,7 @@ export class LeaderOnlyCalls {
           return await local();
         }
         const leader = connection();
-        if (leader !== undefined) return await leader.call(path, request);
+        if (leader !== undefined) return await leader.call(path, request, by);
       } catch (error) {
         const status = statusOf(error);
         if (status === undefined || status.code !== statusNamed('NoLeader').code) throw error;

@@ -1,27 +1,40 @@
+import type { Requester } from '@tenure/core';
 import type { RenewalHandler } from '../../api/lease-service.ts';
+import { AccessError } from '../../replica/access-error.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
 
+/** A lease to renew, and who asks for it; undefined while authentication is disabled. */
+export interface AskedRenewal {
+  readonly id: bigint;
+  readonly by: Requester | undefined;
+}
+
 export interface RenewalRoute {
-  renew(id: bigint): void;
+  renew(renewal: AskedRenewal): void;
 }
 
 export interface RenewalForwarderOptions {
   /** Renews here, if this server leads and its leader lease is valid; undefined otherwise. */
-  readonly renewHere: (id: bigint) => number | Promise<number> | undefined;
+  readonly renewHere: (id: bigint, by: Requester | undefined) => number | Promise<number> | undefined;
   /** The revision of the local state. */
   readonly revision: () => number;
 }
 
 type Waiter = (ttlMs: number | Error) => void;
 
-/** The waiting renewals of one lease: for the question in flight, and for the one after it. */
-interface WaitingRenewals {
+/** The waiting renewals of one lease by one requester: for the question in flight, and for the one after it. */
+interface WaitingRenewals extends AskedRenewal {
   asked: Waiter[];
   next: Waiter[];
 }
 
-/** Limit on leases with renewals that wait for a leader. */
+/** Limit on leases with renewals that wait for a leader, each counted for each of its requesters. */
 const maxWaitingLeases = 1_000_000;
+
+/** What is allowed to one requester, or refused, is no answer to another. */
+function keyOf({ id, by }: AskedRenewal): bigint | string {
+  return by === undefined ? id : `${id} ${by.authRevision} ${by.user}`;
+}
 
 /**
  * Renewals on a server that may or may not lead. A renewal that the leader has not answered is sent to the next leader
@@ -29,7 +42,7 @@ const maxWaitingLeases = 1_000_000;
  */
 export class RenewalForwarder implements RenewalHandler {
   readonly #options: RenewalForwarderOptions;
-  readonly #waiting = new Map<bigint, WaitingRenewals>();
+  readonly #waiting = new Map<bigint | string, WaitingRenewals>();
   #route: RenewalRoute | undefined;
   #isLost = false;
   #leaderRevision = 0;
@@ -38,15 +51,16 @@ export class RenewalForwarder implements RenewalHandler {
     this.#options = options;
   }
 
-  renew(id: bigint): number | Promise<number> {
-    const outcome = this.#options.renewHere(id);
-    if (outcome === undefined) return this.#forward(id);
+  renew(id: bigint, by: Requester | undefined): number | Promise<number> {
+    const outcome = this.#options.renewHere(id, by);
+    if (outcome === undefined) return this.#forward(id, by);
     if (typeof outcome === 'number') return outcome;
     return outcome.catch((error: unknown) => {
       // The leader's own log is overloaded. No other server can be asked, so the renewal would wait without an answer.
       if (error instanceof ProposalError && error.code === 'overloaded') throw error;
+      if (error instanceof AccessError) throw error;
       // If this server stops leading before the answer, the next leader is asked.
-      return this.#forward(id);
+      return this.#forward(id, by);
     });
   }
 
@@ -59,35 +73,35 @@ export class RenewalForwarder implements RenewalHandler {
     this.#route = route;
     if (route === undefined) return;
     this.#isLost = false;
-    for (const [id, waiting] of this.#waiting) {
+    for (const waiting of this.#waiting.values()) {
       waiting.asked.push(...waiting.next.splice(0));
-      route.renew(id);
+      route.renew(waiting);
     }
   }
 
   /** This server leads now: all waiting renewals are handled here. */
   leads(): void {
     this.#isLost = false;
-    const waiting = [...this.#waiting];
+    const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const [id, { asked, next }] of waiting) {
+    for (const { id, by, asked, next } of waiting) {
       const tell = (result: number | Error): void => {
         for (const waiter of [...asked, ...next]) waiter(result);
       };
-      const outcome = this.renew(id);
+      const outcome = this.renew(id, by);
       if (typeof outcome === 'number') tell(outcome);
       else outcome.then(tell, tell);
     }
   }
 
-  renewed(id: bigint, ttlMs: number, revision: number): void {
+  renewed(renewal: AskedRenewal, ttlMs: number, revision: number): void {
     this.#leaderRevision = Math.max(this.#leaderRevision, revision);
-    this.#answered(id, ttlMs);
+    this.#answered(renewal, ttlMs);
   }
 
-  /** The leader's log is overloaded: the renewals that wait for this question are refused, as on the leader itself. */
-  refused(id: bigint): void {
-    this.#answered(id, new ProposalError('overloaded', 'too many requests wait for the log of the leader'));
+  /** The leader has refused the renewals that wait for this question; the error is for their clients. */
+  refused(renewal: AskedRenewal, error: Error): void {
+    this.#answered(renewal, error);
   }
 
   /**
@@ -104,14 +118,16 @@ export class RenewalForwarder implements RenewalHandler {
     this.#failAll(new ProposalError('stopped', 'the server is stopping'));
   }
 
-  #answered(id: bigint, outcome: number | Error): void {
-    const waiting = this.#waiting.get(id);
+  #answered(renewal: AskedRenewal, outcome: number | Error): void {
+    const key = keyOf(renewal);
+    const waiting = this.#waiting.get(key);
     if (waiting === undefined) return;
-    this.#waiting.delete(id);
+    this.#waiting.delete(key);
     for (const waiter of waiting.asked) waiter(outcome);
     if (waiting.next.length === 0) return;
-    this.#waiting.set(id, { asked: waiting.next, next: [] });
-    this.#route?.renew(id);
+    const { id, by, next: asked } = waiting;
+    this.#waiting.set(key, { id, by, asked, next: [] });
+    this.#route?.renew({ id, by });
   }
 
   #failAll(error: ProposalError): void {
@@ -124,9 +140,10 @@ export class RenewalForwarder implements RenewalHandler {
    * A renewal does not share the answer to a question sent before it: the lease may have been granted or revoked in
    * between, and its holder knows that.
    */
-  #forward(id: bigint): Promise<number> {
+  #forward(id: bigint, by: Requester | undefined): Promise<number> {
     if (this.#isLost) return Promise.reject(new ProposalError('noLeader', 'no leader was reached for too long'));
-    const waiting = this.#waiting.get(id);
+    const key = keyOf({ id, by });
+    const waiting = this.#waiting.get(key);
     if (waiting === undefined && this.#waiting.size >= maxWaitingLeases) {
       return Promise.reject(new ProposalError('overloaded', 'too many renewals wait for a leader'));
     }
@@ -139,8 +156,8 @@ export class RenewalForwarder implements RenewalHandler {
         waiting.next.push(waiter);
         return;
       }
-      this.#waiting.set(id, { asked: [waiter], next: [] });
-      this.#route?.renew(id);
+      this.#waiting.set(key, { id, by, asked: [waiter], next: [] });
+      this.#route?.renew({ id, by });
     });
   }
 }

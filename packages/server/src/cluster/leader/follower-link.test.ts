@@ -90,7 +90,7 @@ test('the leader stops reading from a follower that sends requests and reads no 
   const ids = Array.from({ length: 1_000 }, (_, id) => BigInt(id + 1));
   let asked = 0;
   while (!call.isPaused && asked < 100) {
-    call.say({ renewals: { ids } });
+    call.say({ renewals: [{ ids }] });
     asked += 1;
     await turn();
   }

@@ -1,9 +1,10 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { Command } from '@tenure/core';
+import type { Command, Requester } from '@tenure/core';
 import { errorCatalogue, peerpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
+import { AccessError } from '../../replica/access-error.ts';
 import type { Replica } from '../../replica/replica.ts';
-import { statusNamed, streamStatusOf } from '../../api/status-of.ts';
+import { statusNamed, statusOf, streamStatusOf } from '../../api/status-of.ts';
 import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caller } from '../../api/sliced-work.ts';
@@ -19,6 +20,7 @@ import {
 } from './follower-proposal.ts';
 import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from '../link/link-proof.ts';
 import type { LeaderView } from '../link/leader-view.ts';
+import { requestedBy, requesterBytes, requesterIn } from '../link/requester-message.ts';
 import { SendQueue } from '../link/send-queue.ts';
 
 export interface FollowerLinkOptions {
@@ -27,7 +29,7 @@ export interface FollowerLinkOptions {
   readonly replica: Replica;
   /** This server's name in its claims. */
   readonly leaderId: string;
-  readonly renew: (id: bigint) => number | Promise<number> | undefined;
+  readonly renew: (id: bigint, by: Requester | undefined) => number | Promise<number> | undefined;
   readonly answer: (path: string, request: Buffer, caller: Caller) => Buffer | Promise<Buffer>;
   /**
    * The leader's check of each command, the same as for a client's: why it is refused, or a promise that rejects with
@@ -224,7 +226,7 @@ export class FollowerLink {
     this.appliedIndex = Math.max(this.appliedIndex, appliedIndex);
     for (const proposal of request.proposals) this.#propose(proposal);
     if (request.readIndex !== 0n) this.#answerReadIndex(request.readIndex);
-    if (request.renewals !== undefined) void this.#renew(request.renewals.ids, appliedIndex);
+    for (const renewals of request.renewals) void this.#renew(renewals, appliedIndex);
     for (const call of request.calls) void this.#answerCall(call);
   }
 
@@ -278,21 +280,22 @@ export class FollowerLink {
   }
 
   /** The leader first applies what the follower has applied, so that it knows a lease granted through the follower. */
-  async #renew(ids: readonly bigint[], appliedIndex: number): Promise<void> {
+  async #renew({ ids, requester }: peerpb.Renewals, appliedIndex: number): Promise<void> {
     const { replica, renew } = this.#options;
+    const by = requesterIn(requester);
     if (replica.position.index < appliedIndex) await replica.whenApplied(appliedIndex).catch(() => undefined);
     for (const id of ids) {
-      const outcome = this.#leads() ? renew(id) : undefined;
+      const outcome = this.#leads() ? renew(id, by) : undefined;
       if (outcome === undefined) {
         this.end(notLeader());
         return;
       }
-      if (typeof outcome === 'number') this.#renewed(id, outcome);
+      if (typeof outcome === 'number') this.#renewed(id, by, outcome);
       else {
         // Without an answer the follower asks again, here or at another leader.
         outcome.then(
-          (ttlMs) => this.#renewed(id, ttlMs),
-          (error: unknown) => this.#notRenewed(id, error),
+          (ttlMs) => this.#renewed(id, by, ttlMs),
+          (error: unknown) => this.#notRenewed(id, by, error),
         );
       }
     }
@@ -300,21 +303,28 @@ export class FollowerLink {
 
   /**
    * A log that accepts no more is no reason to close the link: no other leader exists, and other requests are answered.
+   * Nor is a refusal by permission, which is for one client.
    */
-  #notRenewed(id: bigint, error: unknown): void {
-    if (isOverload(error)) this.#outbox.put({ refusedRenewals: [id] });
-    else this.end(notLeader());
+  #notRenewed(id: bigint, by: Requester | undefined, error: unknown): void {
+    const status = isOverload(error) || error instanceof AccessError ? statusOf(error) : undefined;
+    if (status === undefined) this.end(notLeader());
+    else if (by === undefined && isOverload(error)) this.#outbox.put({ refusedRenewals: [id] });
+    else {
+      const { code, message } = status;
+      this.#outbox.put({ renewalRefusals: [{ id, code, message, ...requestedBy(by) }] });
+    }
   }
 
-  #renewed(id: bigint, ttlMs: number): void {
+  #renewed(id: bigint, by: Requester | undefined, ttlMs: number): void {
     const revision = BigInt(this.#options.replica.state.currentRevision);
-    this.#outbox.put({ renewed: [{ id, ttlMs: BigInt(ttlMs) }], revision });
+    this.#outbox.put({ renewed: [{ id, ttlMs: BigInt(ttlMs), ...requestedBy(by) }], revision });
   }
 
-  async #answerCall({ sequence, path, request }: peerpb.Call): Promise<void> {
+  async #answerCall({ sequence, path, request, requester }: peerpb.Call): Promise<void> {
     try {
       const bytes = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
-      const framed = await this.#options.answer(path, bytes, this.#call);
+      const { connection, signal } = this.#call;
+      const framed = await this.#options.answer(path, bytes, { connection, signal, requester: requesterIn(requester) });
       if (this.#waitingReplyBytes + this.#call.bufferedBytes >= maxWaitingReplyBytes) {
         throw new GrpcStatus(GrpcCode.resourceExhausted, 'too many bytes of replies wait to be read by a server');
       }
@@ -343,6 +353,7 @@ export class FollowerLink {
         refusals: replies.flatMap(({ refusals }) => refusals ?? []),
         renewed: replies.flatMap(({ renewed }) => renewed ?? []),
         refusedRenewals: replies.flatMap(({ refusedRenewals }) => refusedRenewals ?? []),
+        renewalRefusals: replies.flatMap(({ renewalRefusals }) => renewalRefusals ?? []),
         revision: last?.revision ?? 0n,
         ...(readIndex === undefined ? {} : { readIndex }),
         ...(view === undefined ? {} : { view }),
@@ -353,8 +364,10 @@ export class FollowerLink {
   }
 }
 
-function bytesOf({ calls = [], appended }: Reply): number {
+function bytesOf({ calls = [], appended, renewed = [], renewalRefusals = [] }: Reply): number {
   let bytes = itemOverheadBytes + (appended?.entry?.length ?? 0);
+  for (const { requester } of renewed) bytes += requesterBytes(requester);
+  for (const { requester, message } of renewalRefusals) bytes += requesterBytes(requester) + (message?.length ?? 0);
   for (const { reply, message } of calls) bytes += (reply?.length ?? 0) + (message?.length ?? 0);
   return bytes;
 }

@@ -120,6 +120,6 @@ test('the quota of space applies to followers as it does to clients', async () =
 test('a follower that reports an applied index beyond the log is disconnected', async () => {
   const { leader, follower } = await joined();
   follower.say({ appliedIndex: BigInt(leader.replica.position.index + 1) });
-  follower.say({ renewals: { ids: [1n] }, appliedIndex: 2n ** 63n });
+  follower.say({ renewals: [{ ids: [1n] }], appliedIndex: 2n ** 63n });
   expect(await follower.ended()).toEqual({ code: 14, details: 'etcdserver: not leader' });
 });

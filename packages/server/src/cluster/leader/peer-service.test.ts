@@ -53,7 +53,7 @@ describe('a stream between servers', () => {
 
     const hasty = new Stranger(server);
     await hasty.hello(server);
-    hasty.say({ renewals: { ids: [1n] } });
+    hasty.say({ renewals: [{ ids: [1n] }] });
     expect(await hasty.ended()).toEqual(wrongSecret);
     expect(server.peers.peers).toEqual([]);
   });
@@ -77,7 +77,7 @@ describe('a stream between servers', () => {
   test('is refused without a greeting, with a short nonce, and for another epoch', async () => {
     const server = await start();
     const mute = new Stranger(server);
-    mute.say({ renewals: { ids: [1n] } });
+    mute.say({ renewals: [{ ids: [1n] }] });
     expect((await mute.ended()).code).toBe(3);
     const weak = new Stranger(server);
     weak.say({ hello: { memberId: 2n, run: '5', epoch: 1n, nonce: new Uint8Array(8) } });

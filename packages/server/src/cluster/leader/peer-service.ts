@@ -19,7 +19,7 @@ export interface PeerServiceOptions {
   /** This server's name in its claims. */
   readonly leaderId: string;
   /** Renews a lease if this server leads and its leader lease is valid; undefined otherwise. */
-  readonly renew: (id: bigint) => number | Promise<number> | undefined;
+  readonly renew: FollowerLinkOptions['renew'];
   /** This server's check of a command before it is proposed: see FollowerLinkOptions. */
   readonly check: FollowerLinkOptions['check'];
   /** Answers a unary call that only the leader can answer, as it would for a client. */

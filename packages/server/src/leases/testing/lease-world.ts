@@ -72,7 +72,7 @@ export class LeaseWorld {
 
   /** The same; a number if the leader's memory decides. */
   renewNow(id: bigint): number | Promise<number> {
-    const outcome = this.driver.renew(id);
+    const outcome = this.driver.renew(id, undefined);
     if (outcome === undefined) throw new Error('there is no leader');
     return outcome;
   }
@@ -116,8 +116,10 @@ export class LeaseWorld {
         },
         proposeHere: (command) => this.#proposeIn(generation, command),
         barrier: async () => void (await this.#proposeIn(generation, { kind: 'heartbeat' })),
+        state: this.state,
         leaseSettled: () => undefined,
         revisionSettled: () => undefined,
+        authSettled: () => undefined,
         stepDown: () => {},
       },
       onChange: () => {},
