@@ -12,7 +12,7 @@ export type Fact =
       readonly command: ProposedCommand;
       readonly outcome: CommandResponse | Error;
     }
-  | { readonly kind: 'polled'; readonly epoch: number; readonly purpose: PollPurpose | 'claim' }
+  | { readonly kind: 'polled'; readonly epoch: number; readonly purpose: PollPurpose }
   | { readonly kind: 'timePassed' };
 
 /** What a leader proposes by itself. */
@@ -27,7 +27,6 @@ export type Decision =
   | { readonly kind: 'heartbeat' }
   /** As `propose` of the lessor: hands leadership to another member. */
   | { readonly kind: 'propose'; readonly epoch: number; readonly command: ProposedCommand }
-  | { readonly kind: 'poll'; readonly epoch: number; readonly purpose: 'claim' }
   /** Append nothing more in this epoch. Ignored if another epoch has begun. */
   | { readonly kind: 'stepDown'; readonly epoch: number }
   /** Tell the rest of the server that this server leads from now on, or no longer leads. */

@@ -219,22 +219,16 @@ export class Leadership implements AppendAuthority {
   }
 
   #polled({ epoch, purpose }: Extract<Fact, { kind: 'polled' }>): void {
-    if (purpose === 'claim') {
-      if (this.#isNamed()) this.claimNow();
-    } else if (this.#term?.epoch === epoch && this.#term.stillActs()) this.#term.lessor.polled(purpose);
+    if (this.#term?.epoch === epoch && this.#term.stillActs()) this.#term.lessor.polled(purpose);
   }
 
   /**
-   * Claims if the leader has resigned in favour of this server, in a later turn of the event loop: another claim may be
-   * applied in between, and its leader lease must be waited out.
+   * Claims if the leader has resigned in favour of this server. If the entries that are applied next hold another
+   * claim, this one is lost: it is appended directly after the resignation or not at all.
    */
   #claimIfNamed(): void {
-    const { epoch } = this.#options.state;
-    if (this.#isNamed()) this.#decisions.push({ kind: 'poll', epoch, purpose: 'claim' });
-  }
-
-  #isNamed(): boolean {
-    return this.#options.state.successor === this.#options.memberId;
+    const { successor } = this.#options.state;
+    if (successor === this.#options.memberId) this.claimNow();
   }
 
   #newTerm(began: ClockReading): LeaderTerm {

@@ -155,6 +155,18 @@ describe('a stall of the event loop in the middle of a decision (rule 8)', () =>
 });
 
 describe('a checkpoint that the log rejected', () => {
+  test('is made as soon as the log accepts it (rule 7)', async () => {
+    const world = await LeaseWorld.create();
+    await world.grant(7n, 9_000);
+    await world.clock.advance(5_900);
+    world.refusing = true;
+    await world.clock.advance(600);
+    expect(world.state.lease(7n)?.deadlineMs).toBeUndefined();
+    world.refusing = false;
+    await world.clock.advance(200);
+    expect(world.state.lease(7n)?.deadlineMs).toBeDefined();
+  });
+
   test('followed by a renewal leaves a lease that still ends on time', async () => {
     const world = await LeaseWorld.create();
     world.appendMs = 23;
