@@ -9,15 +9,12 @@ import type { Machine, World } from './world/world.ts';
  */
 const calmMs = 6_000;
 
+/** Slow answers are late by at least this, and at most by so much more: some come after the next leader has claimed. */
+const leastSlowMs = 50;
+const slowestAnswerMs = 3_000;
+
 /** Faults that need a process that runs; the others also strike one that is stalled or suspended. */
-const faultsOfRunning: ReadonlySet<FaultKind> = new Set([
-  'stall',
-  'busy',
-  'suspend',
-  'wall step',
-  'close',
-  'move leader',
-]);
+const faultsOfRunning: ReadonlySet<FaultKind> = new Set(['stall', 'busy', 'suspend', 'wall step', 'close']);
 
 /** Injects the faults of a scenario, until they are healed. */
 export class Faults {
@@ -115,8 +112,7 @@ export class Faults {
         schedule.in(lastsMs, () => network.heal(machine.name, otherName));
         break;
       case 'engine away':
-        log.isAway = true;
-        schedule.in(lastsMs, () => (log.isAway = false));
+        this.#loseEngine(lastsMs);
         break;
       case 'engine cut off': {
         const { clock } = machine.process;
@@ -124,20 +120,32 @@ export class Faults {
         schedule.in(lastsMs, () => log.cutOff.delete(clock));
         break;
       }
-      case 'slow answers': {
-        const { clock } = machine.process;
-        log.slowMs.set(clock, 50 + amount * 900);
-        schedule.in(lastsMs, () => log.slowMs.delete(clock));
+      case 'slow answers':
+        this.#slowAnswers(machine, lastsMs, slowestAnswerMs * amount ** 3);
         break;
-      }
       case 'standby away':
         log.loseStandby();
         schedule.in(lastsMs, () => log.regainStandby(amount < 0.5 ? 'back' : 'promoted'));
         break;
       case 'move leader':
+        // Operators do so when the leader is in trouble, too.
+        if (amount < 0.3) this.#slowAnswers(machine, lastsMs, amount * 2_000);
+        else if (amount < 0.6) this.#loseEngine(lastsMs);
         this.#moveLeader(machine, machines[other]);
         break;
     }
+  }
+
+  #loseEngine(lastsMs: number): void {
+    const { log, schedule } = this.#world;
+    log.isAway = true;
+    schedule.in(lastsMs, () => (log.isAway = false));
+  }
+
+  #slowAnswers({ process: { clock } }: Machine, lastsMs: number, byMs: number): void {
+    const { log, schedule } = this.#world;
+    log.slowMs.set(clock, leastSlowMs + byMs);
+    schedule.in(lastsMs, () => log.slowMs.delete(clock));
   }
 
   #stop(machine: Machine, lastsMs: number, isSuspended: boolean): void {

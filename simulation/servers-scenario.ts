@@ -83,6 +83,7 @@ type Shape = Pick<ServersScenario, 'ttlMs' | 'faultsMs' | 'engineTrouble'> & {
   readonly gapMs: readonly [number, number];
   /** How often a fault hits the leader. */
   readonly atLeader: number;
+  readonly crowd?: Pick<ServersScenario, 'keyClients' | 'maxPendingCommands'>;
 };
 
 export function serversScenarioOf(seed: number): ServersScenario {
@@ -111,7 +112,8 @@ export function serversScenarioOf(seed: number): ServersScenario {
     lateShare,
     snapshotCount,
     maxPendingCommands,
-    readsByLease: random.chance(0.3),
+    readsByLease: random.chance(0.5),
+    ...shape.crowd,
   };
 }
 
@@ -131,6 +133,11 @@ function shapeOf(random: SeededRandom, isShared: boolean): Shape {
   const kind = random.next();
   // The engine of an unshared log has no connection that could break.
   if (!isShared) return { ttlMs: [300, 1_500], gapMs: [200, 1_500], faultsMs: 6_000, engineTrouble: 0, atLeader: 1 };
+  if (kind < 0.08) {
+    // TTLs so long that a missing checkpoint is told from a late one, and a log that often refuses the leader's own.
+    const crowd = { keyClients: 3, maxPendingCommands: 2 };
+    return { ttlMs: [7_500, 10_000], gapMs: [500, 3_500], faultsMs: 20_000, engineTrouble: 0, atLeader: 0.6, crowd };
+  }
   if (kind < 0.2) {
     // The leader fails repeatedly, within the TTL of the leases.
     return { ttlMs: [3_000, 6_000], gapMs: [2_000, 3_500], faultsMs: 14_000, engineTrouble: 0.2, atLeader: 1 };

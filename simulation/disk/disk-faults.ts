@@ -5,8 +5,9 @@ import type { DiskScenario, Lie } from './disk-scenario.ts';
 
 export type DiskFault = 'failed read' | 'failed write' | 'failed sync' | 'short write';
 
-/** The most that one seed needs: more damage than this is found no better. */
+/** The most that one seed needs: more damage than this is found no better. A bit that is flipped on read harms less. */
 const maxLies = 2;
+const maxReadLies = 12;
 
 export interface DiskFaultOptions {
   readonly scenario: DiskScenario;
@@ -45,7 +46,8 @@ export class DiskFaults {
   }
 
   lies(kind: Lie): boolean {
-    if (this.lie !== kind || this.liesTold >= maxLies) return false;
+    const most = kind === 'bit flipped on read' ? maxReadLies : maxLies;
+    if (this.lie !== kind || this.liesTold >= most) return false;
     if (!this.#draws(this.#options.scenario.liesPerThousand)) return false;
     this.liesTold += 1;
     return this.#noted(kind);

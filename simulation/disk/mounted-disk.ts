@@ -54,6 +54,7 @@ export class MountedDisk implements FileSystemCalls {
       if (read > 0 && faults.lies('bit flipped on read')) {
         const bit = this.#random.below(read * 8);
         target[bit >>> 3]! ^= 1 << (bit & 7);
+        this.#disk.losePowerSoon();
       }
       done(null, read);
     });

@@ -82,12 +82,17 @@ export class SimulatedDisk {
     if (file.storedLength > 0 && this.faults.lies('bit flipped at rest')) this.#rot(file, writtenAt);
   }
 
-  /** Often in what was written last, with a crash before more is written: such damage is like an unfinished write. */
+  /** Often in what was written last: such damage is like an unfinished write. */
   #rot(file: SimulatedFile, writtenAt: number): void {
     const random = this.#random;
     const place = random.chance(0.5) ? writtenAt + random.below(rottenBytes) : random.below(file.storedLength);
     file.rot(8 * Math.min(place, file.storedLength - 1) + random.below(8));
-    if (random.chance(0.7)) this.#powerLossAfter = Math.min(this.#powerLossAfter, random.below(3));
+    this.losePowerSoon();
+  }
+
+  /** Mostly the power is lost before much more is written, which would show a damage that was done now. */
+  losePowerSoon(): void {
+    if (this.#random.chance(0.7)) this.#powerLossAfter = Math.min(this.#powerLossAfter, this.#random.below(4));
   }
 
   failSync(file: SimulatedFile): void {

@@ -11,7 +11,7 @@ export const leaderLeaseMs = 800;
 /**
  * A lease that is not renewed for this share of its TTL is checkpointed, within a sleep of the timer and two appends.
  */
-const checkpointAt = 2 / 3;
+export const checkpointAt = 2 / 3;
 
 /** When a lease was last renewed, and how its time has passed since. */
 export interface UnrenewedTime {
@@ -52,26 +52,24 @@ export class ExpiryBound {
     this.#leaderStoppedMs = stoppedMs;
   }
 
-  /**
-   * An epoch begins. `isInMemory`: the deadline of the lease was only in memory until then. Returns the number of
-   * overdue checkpoints.
-   */
-  changed(nowMs: number, leases: Iterable<{ ttlMs: number; time: UnrenewedTime; isInMemory: boolean }>): number {
-    let overdue = 0;
-    for (const { ttlMs, time, isInMemory } of leases) {
+  /** An epoch begins. `isInMemory`: the deadline of the lease was only in memory until then. */
+  changed(nowMs: number, leases: Iterable<{ time: UnrenewedTime; isInMemory: boolean }>): void {
+    for (const { time, isInMemory } of leases) {
       time.changes += 1;
-      if (!isInMemory) continue;
-      time.carriedMs = Math.max(0, this.#passedUntilMs - time.sinceMs - (this.#stoodMs - time.stoodMs));
-      if (time.carriedMs > (ttlMs * checkpointAt) / (1 - clockErrorMax) + expirySlackMs) overdue += 1;
+      if (isInMemory) time.carriedMs = Math.max(0, this.#ledMs(time));
     }
     this.#stoodMs += Math.max(0, nowMs - this.#passedUntilMs);
     this.#passedUntilMs = nowMs;
     this.#leaderStoppedMs = this.#idleMs();
-    return overdue;
   }
 
   renewed(atMs: number): UnrenewedTime {
     return { sinceMs: atMs, stoodMs: this.#stoodMs, carriedMs: 0, changes: 0 };
+  }
+
+  /** By how much the checkpoint of a lease is late whose deadline is only in memory; negative while it is not. */
+  checkpointLateMs(ttlMs: number, time: UnrenewedTime): number {
+    return this.#ledMs(time) - (ttlMs * checkpointAt) / (1 - clockErrorMax) - expirySlackMs;
   }
 
   /** By how much a lease has outlived its bound; negative while it has not. */
@@ -81,5 +79,9 @@ export class ExpiryBound {
     const ranMs = nowMs - time.sinceMs - (this.#stoodMs + outMs - time.stoodMs);
     const mayMs = (ttlMs + time.carriedMs) / (1 - clockErrorMax) + expirySlackMs + changeSlackMs * time.changes;
     return ranMs - mayMs;
+  }
+  /** For how long a leader is known to have led and run since the lease was renewed. */
+  #ledMs({ sinceMs, stoodMs }: UnrenewedTime): number {
+    return this.#passedUntilMs - sinceMs - (this.#stoodMs - stoodMs);
   }
 }

@@ -1,5 +1,5 @@
 import type { NodeClock } from '@tenure/test-support';
-import { StateMachine, type LeaseChange } from '@tenure/core';
+import { StateMachine, type LeaseChange, type LeaseDate } from '@tenure/core';
 import { decodeCommand } from '../../packages/server/src/replica/command-codec.ts';
 import { decodeEntry } from '../../packages/server/src/replica/entry-codec.ts';
 import type { Coverage } from '../world/coverage.ts';
@@ -33,6 +33,8 @@ interface LeaseRecord {
   time: UnrenewedTime;
   /** Its deadline in cluster time, by the rules; undefined while the deadline is only in memory. */
   dateMs: number | undefined;
+  /** In cluster time: a whole TTL after it was granted or renewed by the log. No deadline of it may be earlier. */
+  leastDateMs: number;
   /** Changes of leader after the checkpoint. */
   lateClaims: number;
   /** For how long leaders were closing since. */
@@ -102,6 +104,7 @@ export class LeaseChecker {
     if (this.state.successor !== 0n && decoded[0]?.kind !== 'claim') {
       this.violated('A3', `entry ${index} follows the resignation of its leader`);
     }
+    for (const command of decoded) if (command.kind === 'checkpointLeases') this.#countGrantedAgain(command.leases);
     const applied = this.state.apply({ index, ...headers, commands: decoded });
     const first = decoded[0];
     if (first?.kind === 'claim' && applied.responses[0]?.kind !== 'error') this.#claimed(writer);
@@ -164,9 +167,7 @@ export class LeaseChecker {
       ...record,
       isInMemory: record.dateMs === undefined,
     }));
-    const overdue = this.#bound.changed(this.#options.trueMs(), leases);
-    if (overdue > 0)
-      this.violated('L11', `${overdue} leases had in-memory deadlines after most of a TTL without a renewal`);
+    this.#bound.changed(this.#options.trueMs(), leases);
     for (const record of this.#records.values()) {
       if (record.dateMs === undefined) record.dateMs = nowMs + record.ttlMs;
       else if (nowMs >= record.dateMs) record.lateClaims += 1;
@@ -186,6 +187,7 @@ export class LeaseChecker {
           grantedMs: nowMs,
           time,
           dateMs: undefined,
+          leastDateMs: this.state.clusterTimeMs + ttlMs,
           lateClaims: 0,
           closedMs: 0,
           isOverdue: false,
@@ -212,6 +214,7 @@ export class LeaseChecker {
     record.time = this.#bound.renewed(this.#options.trueMs());
     Object.assign(record, pausesOf(writer));
     record.dateMs = undefined;
+    record.leastDateMs = this.state.clusterTimeMs + record.ttlMs;
     record.lateClaims = 0;
   }
 
@@ -219,6 +222,9 @@ export class LeaseChecker {
     if (record === undefined || deadlineMs === undefined) return;
     this.#count('lease checkpointed');
     record.dateMs = deadlineMs;
+    if (deadlineMs < record.leastDateMs - roundingMs) {
+      this.violated('L6', `the checkpointed deadline of lease ${record.id} is earlier than a whole TTL from its start`);
+    }
     if (deadlineMs > this.state.clusterTimeMs + record.ttlMs + roundingMs) {
       this.violated('L6', `the checkpointed deadline of lease ${record.id} is later than a whole TTL from now`);
     }
@@ -282,16 +288,28 @@ export class LeaseChecker {
     this.violated('L10', `lease ${id} of ${ttlMs} ms expired after ${Math.round(ranMs)} ms in which its leader ran`);
   }
 
+  #countGrantedAgain(leases: readonly LeaseDate[]): void {
+    for (const { id, renewIndex } of leases) {
+      const lease = this.state.lease(id);
+      if (lease !== undefined && lease.renewIndex !== renewIndex) this.#count('checkpoint of a lease granted again');
+    }
+  }
+
   #count(what: string): void {
     this.#options.coverage.count(what);
   }
 
   /** Reported once per lease. */
   #judge(record: LeaseRecord): void {
-    const lateMs = this.#bound.lateMs(record.ttlMs, record.time, this.#options.trueMs());
-    if (lateMs <= 0 || record.isOverdue) return;
-    record.isOverdue = true;
-    this.violated('L11', `lease ${record.id} still exists ${Math.round(lateMs)} ms after its bound`);
+    if (record.isOverdue) return;
+    const { id, ttlMs, time, dateMs } = record;
+    const lateMs = this.#bound.lateMs(ttlMs, time, this.#options.trueMs());
+    const checkpointLateMs = dateMs === undefined ? this.#bound.checkpointLateMs(ttlMs, time) : 0;
+    record.isOverdue = lateMs > 0 || checkpointLateMs > 0;
+    if (lateMs > 0) this.violated('L11', `lease ${id} still exists ${Math.round(lateMs)} ms after its bound`);
+    else if (checkpointLateMs > 0) {
+      this.violated('L11', `the checkpoint of lease ${id} is ${Math.round(checkpointLateMs)} ms late`);
+    }
   }
 }
 

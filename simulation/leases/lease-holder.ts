@@ -3,6 +3,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { encodeLeaseGrantRequest, encodeLeaseKeepAliveRequest, frameHeadroomBytes } from '@tenure/codec';
 import { etcdserverpb } from '@tenure/protocol';
 import type { ClientConnection, ClientStream } from '../world/client-connection.ts';
+import { checkpointAt } from './expiry-bound.ts';
 import type { LeaseChecker } from './lease-checker.ts';
 
 export interface LeaseHolderOptions {
@@ -92,23 +93,26 @@ export class LeaseHolder {
       this.#renew(life);
     });
     // Some clients keep their lease to the end.
-    const holdMs = random.chance(0.3) ? Infinity : random.between(200, 3 * this.ttlMs);
+    const holdMs = random.chance(0.3) ? Infinity : random.between(200, 2 * this.ttlMs);
     if (holdMs < Infinity) clock.after(holdMs, () => this.#end());
   }
 
-  /** Chosen so that an expiry and a new grant often coincide. */
+  /** Chosen so that a new grant often coincides with an expiry, or with a checkpoint. */
   #end(): void {
     if (this.#isSettling) return;
     const { clock, random } = this.#options;
     this.isRenewing = false;
     const choice = random.next();
-    if (choice < 0.35) {
+    if (choice < 0.25) {
       this.#revoke();
       clock.after(random.between(10, 1_500), () => this.#begin());
       return;
     }
+    const idleMs = Math.max(0, this.#nowMs - this.lastSuccessMs);
+    const atCheckpointMs = Math.max(0, checkpointAt * this.ttlMs * random.between(0.97, 1.04) - idleMs);
     const atExpiryMs = this.ttlMs * random.between(0.9, 1.1);
-    clock.after(choice < 0.7 ? atExpiryMs : random.between(this.ttlMs, 4 * this.ttlMs), () => {
+    const laterMs = random.between(this.ttlMs, 4 * this.ttlMs);
+    clock.after(choice < 0.65 ? atCheckpointMs : choice < 0.8 ? atExpiryMs : laterMs, () => {
       if (this.#isSettling) return;
       this.#revoke();
       this.#begin();
