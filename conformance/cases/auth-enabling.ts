@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { refusalOf } from '../client/refusal.ts';
-import { authOff, authRevisionsBy, logIn, permissionsOf } from './accounts.ts';
+import { authOff, authRevisionsBy, logIn, permissionsOf, READWRITE } from './accounts.ts';
+import { textOf } from './bytes.ts';
 import { revisionOf, type CaseContext } from './case-context.ts';
 import type { Case, CaseGroup } from './case.ts';
 import { refused } from './refused.ts';
@@ -188,6 +189,29 @@ const enabling: Case[] = [
       expect(await refusalOf(t.auth.authEnable({}))).toEqual(refused.rootWithoutRole);
       await t.auth.userDelete({ name: 'root' });
       expect(await refusalOf(t.auth.authEnable({}))).toEqual(refused.noRootUser);
+    },
+  },
+  {
+    name: 'leaves the role root as it is when it was added: all keys, whatever is granted to it or taken away',
+    since: '3.6',
+    run: async (t) => {
+      const root = await enable(t);
+      const everything = [{ permType: READWRITE, from: '', to: '\0' }];
+      const shown = async (): Promise<unknown> =>
+        (await root.auth.roleGet({ role: 'root' })).perm.map(({ permType, key, rangeEnd }) => ({
+          permType,
+          from: textOf(key),
+          to: textOf(rangeEnd),
+        }));
+      await root.auth.roleAdd({ name: 'root' });
+      expect((await root.auth.roleList({})).roles).toEqual(['root']);
+      expect(await shown()).toEqual(everything);
+      await root.auth.roleGrantPermission({ name: 'root', perm: { key: t.key('a') } });
+      expect(await shown()).toEqual(everything);
+      await root.auth.roleRevokePermission({ role: 'root', key: t.key('a') });
+      expect(await shown()).toEqual(everything);
+      expect(await refusalOf(root.auth.roleDelete({ role: 'root' }))).toEqual(refused.invalidManagement);
+      await root.put('a');
     },
   },
   {
