@@ -3,6 +3,7 @@ import { enableAuth, rootContext } from './cases/accounts.ts';
 import { CaseContext } from './cases/case-context.ts';
 import type { Case, CaseGroup } from './cases/case.ts';
 import { caseGroups } from './cases/index.ts';
+import { removeKeyFiles } from './servers/auth-flags.ts';
 import type { RunningServer, ServerKind, ServerOptions } from './servers/server-options.ts';
 import { ServerPool } from './servers/server-pool.ts';
 
@@ -53,6 +54,7 @@ export function describeConformance(subject: Subject): void {
       // One that did not start has failed its groups already.
       const pools = await Promise.allSettled(own.values());
       for (const pool of pools) if (pool.status === 'fulfilled') await pool.value.stop();
+      removeKeyFiles();
       const list = passedOver.map((line) => `\n  ${line}`).join('');
       process.stdout.write(`\n${passedOver.length} cases are not for ${subject.kind} ${subject.apiVersion}:${list}\n`);
     });

@@ -16,14 +16,25 @@ export function authFlags({ bcryptCost, simpleTokenTtlSeconds, jwtTtlSeconds }: 
   return flags;
 }
 
-let files: { readonly publicKey: string; readonly privateKey: string } | undefined;
+interface KeyFiles {
+  readonly folder: string;
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
 
-/** One key pair for all servers of this process. Its files are removed when the process ends. */
-function keyFiles(): { readonly publicKey: string; readonly privateKey: string } {
+let files: KeyFiles | undefined;
+
+/** Removes the key pair, if there is one. For when all servers have stopped. */
+export function removeKeyFiles(): void {
+  if (files !== undefined) rmSync(files.folder, { recursive: true, force: true });
+  files = undefined;
+}
+
+/** One key pair for all servers of this process. */
+function keyFiles(): KeyFiles {
   if (files !== undefined) return files;
   const folder = mkdtempSync(join(tmpdir(), 'conformance-keys-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  files = { publicKey: join(folder, 'public.pem'), privateKey: join(folder, 'private.pem') };
+  files = { folder, publicKey: join(folder, 'public.pem'), privateKey: join(folder, 'private.pem') };
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   writeFileSync(files.publicKey, publicKey.export({ type: 'spki', format: 'pem' }));
   writeFileSync(files.privateKey, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
