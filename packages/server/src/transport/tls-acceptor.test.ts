@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { Duplex } from 'node:stream';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { TestAuthority, type TestCertificate } from '@tenure/test-support';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -114,6 +115,36 @@ describe('one port with TLS', () => {
     // A SETTINGS frame.
     expect(chunk[3]).toBe(4);
     socket.destroy();
+  });
+
+  test('keeps the order of records that arrive together', async () => {
+    const { port } = await serve();
+    const below = connectPlain(port, '127.0.0.1');
+    let held: Buffer[] | undefined;
+    const pipe = new Duplex({
+      read: () => {},
+      write: (chunk: Buffer, _encoding, done) => {
+        if (held === undefined) below.write(chunk);
+        else held.push(chunk);
+        done();
+      },
+    });
+    below.on('data', (chunk) => pipe.push(chunk)).on('close', () => pipe.destroy());
+    const socket = connectTls({ socket: pipe, ...clientOptions(tls), ALPNProtocols: ['h2'] });
+    await once(socket, 'secureConnect');
+    held = [];
+    const write = (bytes: string): Promise<void> =>
+      new Promise((resolve) => socket.write(Buffer.from(bytes, 'latin1'), () => resolve()));
+    await write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    await write('\0\0\0\x04\0\0\0\0\0');
+    // A PING, whose answer shows that the server has understood all of it.
+    await write('\0\0\x08\x06\0\0\0\0\x0012345678');
+    expect(held.length).toBeGreaterThanOrEqual(3);
+    let answered = '';
+    socket.on('data', (chunk: Buffer) => (answered += chunk.toString('latin1')));
+    below.write(Buffer.concat(held));
+    await expect.poll(() => answered).toContain('12345678');
+    below.destroy();
   });
 
   test('resumes no session, so that each connection shows its certificate again', async () => {
