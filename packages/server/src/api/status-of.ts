@@ -1,9 +1,11 @@
 import type { CoreError } from '@tenure/core';
-import { errorCatalogue, type ErrorName } from '@tenure/protocol';
+import type { ErrorName } from '@tenure/protocol';
 import { DecodeError } from '@tenure/codec';
 import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
-import { GrpcCode, GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus, statusNamed, unreadableMessage } from '../transport/grpc-status.ts';
+
+export { statusNamed };
 
 const proposalErrors = {
   overloaded: 'TooManyRequests',
@@ -13,12 +15,6 @@ const proposalErrors = {
   tooLarge: 'RequestTooLarge',
   stopped: 'Stopped',
 } as const satisfies Record<ProposalErrorCode, ErrorName>;
-
-/** An error of the catalogue as a gRPC status: etcd's text and code. */
-export function statusNamed(name: ErrorName): GrpcStatus {
-  const { code, text } = errorCatalogue[name];
-  return new GrpcStatus(code, text);
-}
 
 /** A refusal of the core as a gRPC status. */
 export function statusOfCoreError(error: CoreError): GrpcStatus {

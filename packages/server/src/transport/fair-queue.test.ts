@@ -21,6 +21,15 @@ test('owners take turns, and each gets its items in order', () => {
   expect(queue.size).toBe(0);
 });
 
+test('the owner of the most items, and its last one', () => {
+  const queue = new FairQueue<string, string>();
+  expect([queue.heaviest(), queue.peekLast('a')]).toEqual([undefined, undefined]);
+  for (const item of ['a1', 'b1', 'b2', 'b3', 'c1', 'c2']) queue.push(item.charAt(0), item);
+  queue.take('b');
+  queue.delete('b', 'b3');
+  expect([queue.heaviest(), queue.peekLast('b'), queue.peekLast('c')]).toEqual(['c', 'b2', 'c2']);
+});
+
 test('an owner that may not take keeps its turn, and a removed owner has none', () => {
   const queue = new FairQueue<string, string>();
   for (const item of ['a1', 'b1', 'b2', 'c1']) queue.push(item.charAt(0), item);

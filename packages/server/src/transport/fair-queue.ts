@@ -36,6 +36,23 @@ export class FairQueue<Owner, Item> {
     return this.#owners.get(owner)?.first;
   }
 
+  /** The owner's last item, which stays queued. */
+  peekLast(owner: Owner): Item | undefined {
+    return this.#owners.get(owner)?.last;
+  }
+
+  /** The owner of the most items. */
+  heaviest(): Owner | undefined {
+    let found: Owner | undefined;
+    let most = 0;
+    for (const [owner, { size }] of this.#owners) {
+      if (size <= most) continue;
+      most = size;
+      found = owner;
+    }
+    return found;
+  }
+
   /** Removes the owner's first item. The owner's next turn comes after those of all others. */
   take(owner: Owner): Item | undefined {
     const items = this.#owners.get(owner);

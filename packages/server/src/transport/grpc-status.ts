@@ -1,3 +1,5 @@
+import { errorCatalogue, type ErrorName } from '@tenure/protocol';
+
 /** gRPC's status codes, by their numbers on the wire. */
 export const GrpcCode = {
   ok: 0,
@@ -35,6 +37,12 @@ export class GrpcStatus extends Error {
     this.code = code;
     this.reason = reason;
   }
+}
+
+/** An error of the catalogue as a gRPC status: etcd's text and code. */
+export function statusNamed(name: ErrorName): GrpcStatus {
+  const { code, text } = errorCatalogue[name];
+  return new GrpcStatus(code, text);
 }
 
 /** For handlers whose client has left: the status is not sent. */

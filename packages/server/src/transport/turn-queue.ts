@@ -41,6 +41,13 @@ export class TurnQueue<Member> {
     return undefined;
   }
 
+  /** The member that was queued last. Takes time for each member. */
+  get last(): Member | undefined {
+    let last: Member | undefined;
+    for (const member of this.#members) last = member;
+    return last;
+  }
+
   shift(): Member | undefined {
     while (this.#next < this.#order.length) {
       const member = this.#order[this.#next]!;
