@@ -1,5 +1,6 @@
 export type { AccessCheck } from './auth/access-check.ts';
-export type { AuthState } from './auth/auth-state.ts';
+export { AuthState } from './auth/auth-state.ts';
+export type { AuthData } from './auth/auth-state.ts';
 export { anonymous, invalidToken, rootName } from './auth/auth-types.ts';
 export type { AuthChange, Permission, PermissionType, Requester, Role, User } from './auth/auth-types.ts';
 export { coreError } from './core-error.ts';
