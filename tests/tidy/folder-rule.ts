@@ -28,7 +28,7 @@ const folders: Readonly<Record<string, Folders>> = {
     config: [],
     logging: ['config'],
     transport: [],
-    auth: ['random', 'replica', 'time', 'transport'],
+    auth: ['config', 'random', 'replica', 'time', 'transport'],
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],
     leases: ['random', 'time'],

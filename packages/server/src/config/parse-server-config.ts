@@ -70,7 +70,8 @@ const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics()
 
 function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
   const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...others } = values;
-  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...plain } = others;
+  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...rest } = others;
+  const { authTokenTtl, ...plain } = rest;
   const retentionName = retentionFromFlag ? flagOf('autoCompactionRetention') : variableOf('autoCompactionRetention');
   const config: ServerConfig = {
     ...plain,
@@ -80,6 +81,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     autoCompaction: Object.freeze(
       parseNamed(retentionName, autoCompactionRetention, (text) => parseAutoCompaction(autoCompactionMode, text)),
     ),
+    authTokenTtlMs: authTokenTtl * 1000,
     minLeaseTtlMs: minLeaseTtl,
     heartbeatIntervalMs: heartbeatInterval,
     electionTimeoutMs: electionTimeout,
