@@ -29,7 +29,7 @@ const folders: Readonly<Record<string, Folders>> = {
     config: ['tls'],
     logging: ['config'],
     transport: ['tls'],
-    auth: ['random', 'replica', 'time', 'transport'],
+    auth: ['config', 'random', 'replica', 'time', 'transport'],
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],
     leases: ['random', 'time'],

@@ -102,9 +102,9 @@ test('each client finds room, however many others flood the queue', async () => 
   expect(queue.size).toBe(maxWaitingHashes);
   expect(await clock.run(own, 60_000)).toBeLessThanOrEqual(22 * hashMs);
   queue.stop();
+  await clock.advance(hashMs);
   const rejected = (await settled).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
-  expect(rejected[0]).toMatchObject({ code: 8, message: 'etcdserver: too many requests' });
-  expect(rejected.at(-1)).toMatchObject({ code: 8 });
+  expect(rejected.filter(({ message }) => message === 'etcdserver: too many requests').length).toBeGreaterThan(2900);
   await expect(login({ client: 'late' })).rejects.toMatchObject({ code: 14, message: 'etcdserver: server stopped' });
 });
 

@@ -6,13 +6,13 @@ export interface PasswordAttempt {
   readonly hash: string | undefined;
   /** The address of the connection. */
   readonly client: string;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when no caller waits for the answer any more. */
   readonly signal: AbortSignal;
 }
 
 /**
  * Hashes and checks passwords, off the event loop. A client that guesses passwords waits for itself and not before
- * others: `client` is whom the work is done for, the address of the connection. Both reject with GrpcStatus:
+ * others: `client` is the address of the connection. Both reject with GrpcStatus:
  * TooManyRequests when too many wait, Stopped after `stop`, and when the signal aborts. Passwords have any length, are
  * not normalized, and may contain NUL.
  */

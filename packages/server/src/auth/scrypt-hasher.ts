@@ -14,13 +14,13 @@ export class ScryptHasher implements PasswordHasher {
   readonly #random: Random;
   readonly #costs: ScryptCosts;
   /** Hashed for users without a hash of their own, so that the time tells nothing of them. */
-  readonly #nobody: ScryptHash;
+  readonly #unknownUser: ScryptHash;
 
   constructor({ clock, random, costs }: { clock: Clock; random: Random; costs?: ScryptCosts }) {
     this.#queue = new HashQueue(clock);
     this.#random = random;
     this.#costs = costs ?? defaultScryptCosts;
-    this.#nobody = { costs: this.#costs, salt: random.bytes(saltBytes), derived: random.bytes(hashBytes) };
+    this.#unknownUser = { costs: this.#costs, salt: random.bytes(saltBytes), derived: random.bytes(hashBytes) };
   }
 
   async hash(password: string, client: string, signal: AbortSignal): Promise<string> {
@@ -39,7 +39,7 @@ export class ScryptHasher implements PasswordHasher {
   check({ user, password, hash, client, signal }: PasswordAttempt): Promise<boolean> {
     const secret = secretOf(password);
     const known = hash === undefined ? undefined : parseScryptHash(hash);
-    const { costs, salt, derived: expected } = known ?? this.#nobody;
+    const { costs, salt, derived: expected } = known ?? this.#unknownUser;
     // The user is part of it: two unknown users must not share a hash where two known ones do not.
     const sharing = createHash('sha256')
       .update(JSON.stringify([user, hash, secret.toString('base64')]))

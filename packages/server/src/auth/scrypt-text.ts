@@ -30,8 +30,8 @@ export function memoryOf({ log2N, r }: ScryptCosts): number {
 }
 
 /**
- * The PHC string format: '$scrypt-sha512$ln=15,r=8,p=3$SALT$HASH' in base64 without padding. It is scrypt of the SHA-512
- * of the password.
+ * The PHC string format: '$scrypt-sha512$ln=15,r=8,p=3$SALT$HASH' in base64 without padding: scrypt of the
+ * SHA-512 of the password.
  */
 export function formatScryptHash({ costs: { log2N, r, p }, salt, derived }: ScryptHash): string {
   return `$scrypt-sha512$ln=${log2N},r=${r},p=${p}$${unpadded(salt)}$${unpadded(derived)}`;
@@ -45,7 +45,8 @@ export function parseScryptHash(text: string): ScryptHash | undefined {
   if (match === null) return undefined;
   const costs: ScryptCosts = { log2N: Number(match[1]), r: Number(match[2]), p: Number(match[3]) };
   const { log2N, r, p } = costs;
-  if (log2N < 1 || r < 1 || p < 1 || memoryOf(costs) > maxMemoryBytes || 2 ** log2N * r * p > maxSteps) return undefined;
+  if (log2N < 1 || r < 1 || p < 1 || memoryOf(costs) > maxMemoryBytes || 2 ** log2N * r * p > maxSteps)
+    return undefined;
   const salt = Buffer.from(match[4] ?? '', 'base64');
   const derived = Buffer.from(match[5] ?? '', 'base64');
   if (derived.length < minHashBytes || derived.length > maxHashBytes) return undefined;

@@ -75,7 +75,8 @@ const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics()
 function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
   const { clientTls, others } = joinClientTls(values);
   const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...rest } = others;
-  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...plain } = rest;
+  const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...timed } = rest;
+  const { authTokenTtl, ...plain } = timed;
   const retentionName = retentionFromFlag ? flagOf('autoCompactionRetention') : variableOf('autoCompactionRetention');
   const config: ServerConfig = {
     ...plain,
@@ -86,6 +87,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     autoCompaction: Object.freeze(
       parseNamed(retentionName, autoCompactionRetention, (text) => parseAutoCompaction(autoCompactionMode, text)),
     ),
+    authTokenTtlMs: authTokenTtl * 1000,
     minLeaseTtlMs: minLeaseTtl,
     heartbeatIntervalMs: heartbeatInterval,
     electionTimeoutMs: electionTimeout,

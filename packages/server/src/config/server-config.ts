@@ -1,4 +1,5 @@
 import type { TlsOptions } from '../tls/tls-options.ts';
+import type { AuthTokenSetting } from './auth-token.ts';
 import type { AutoCompaction } from './auto-compaction.ts';
 import type { ListenUrl } from './listen-url.ts';
 
@@ -51,6 +52,9 @@ export interface ServerConfig {
   readonly maxTxnOps: number;
   /** Undefined: history is kept until a client compacts it, and a NOSPACE alarm stays until a client disarms it. */
   readonly autoCompaction: AutoCompaction | undefined;
+  readonly authToken: AuthTokenSetting;
+  /** Of a simple token that is not used. */
+  readonly authTokenTtlMs: number;
   readonly minLeaseTtlMs: number;
   readonly heartbeatIntervalMs: number;
   /** On a shared log: after this time without a message of the leader a server claims. */

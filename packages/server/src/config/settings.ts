@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { jwtSignMethods, parseAuthToken } from './auth-token.ts';
 import type { AutoCompactionMode } from './auto-compaction.ts';
 import { ConfigError } from './config-error.ts';
 import { parseGoDurationMs } from '@tenure/protocol';
@@ -87,6 +88,24 @@ export const settings = {
     fallback: '10m',
     help: 'How often an idle watch that asked for progress hears of it.',
     parse: durationMs({ minMs: 100, maxMs: 24 * 60 * minuteMs }),
+  }),
+  authToken: setting({
+    group: 'Authentication',
+    value: 'simple|jwt,...',
+    fallback: 'simple',
+    help:
+      'How users are identified after they have logged in. "simple": random tokens, which a server forgets when it ' +
+      'stops. jwt,priv-key=FILE,sign-method=METHOD: signed JSON Web Tokens, with the options pub-key=FILE (alone on ' +
+      `a server that issues none) and ttl=5m. METHOD is one of ${jwtSignMethods.join(', ')}; for HS256 and the like ` +
+      'FILE holds the secret. Give all servers the same.',
+    parse: parseAuthToken,
+  }),
+  authTokenTtl: setting({
+    group: 'Authentication',
+    value: 'SECONDS',
+    fallback: '300',
+    help: 'How long a simple token stays valid without use.',
+    parse: wholeNumber({ min: 1, max: 365 * 86_400 }),
   }),
   minLeaseTtl: setting({
     group: 'Leases',

@@ -13,8 +13,8 @@ export interface Clock {
   /** Milliseconds of a monotonic clock; its zero has no meaning. */
   monotonicMs(): number;
   /**
-   * Milliseconds of the wall clock. Only its jumps are used, never its value: they reveal that the machine was
-   * suspended.
+   * Milliseconds of the wall clock. Its jumps reveal that the machine was suspended. Its value is used for one thing:
+   * when a JSON Web Token ends, which other machines must agree on.
    */
   wallMs(): number;
   /**
