@@ -120,19 +120,20 @@ describe('one port with TLS', () => {
   test('keeps the order of records that arrive together', async () => {
     const { port } = await serve();
     const below = connectPlain(port, '127.0.0.1');
-    let held: Buffer[] | undefined;
+    const held: Buffer[] = [];
+    let isHolding = false;
     const pipe = new Duplex({
       read: () => {},
       write: (chunk: Buffer, _encoding, done) => {
-        if (held === undefined) below.write(chunk);
-        else held.push(chunk);
+        if (isHolding) held.push(chunk);
+        else below.write(chunk);
         done();
       },
     });
     below.on('data', (chunk) => pipe.push(chunk)).on('close', () => pipe.destroy());
     const socket = connectTls({ socket: pipe, ...clientOptions(tls), ALPNProtocols: ['h2'] });
     await once(socket, 'secureConnect');
-    held = [];
+    isHolding = true;
     const write = (bytes: string): Promise<void> =>
       new Promise((resolve) => socket.write(Buffer.from(bytes, 'latin1'), () => resolve()));
     await write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
