@@ -144,7 +144,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const reserved = cluster === undefined ? {} : { peerPath: cluster.linkPath };
   const transport = options.createTransport({ routes, onHttp, log, limits, ...reserved });
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
-    const handler = leaderOnlyPaths.has(path) ? routes.get(path) : undefined;
+    const handler = leaderOnlyPaths.has(path) ? etcdRoutes.get(path) : undefined;
     if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
     const { connection, signal, requester } = by;
     const call = { path, metadata: {}, deadlineMs: Infinity, connection, signal, requester };

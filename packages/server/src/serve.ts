@@ -36,10 +36,12 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     await engine.close();
     throw error;
   });
-  const server = await Server.open({ config, engine, engineHealth, clientTls, audit, ...parts }).catch((error: unknown) => {
-    clientTls?.credentials.close();
-    throw error;
-  });
+  const server = await Server.open({ config, engine, engineHealth, clientTls, audit, ...parts }).catch(
+    (error: unknown) => {
+      clientTls?.credentials.close();
+      throw error;
+    },
+  );
   void lockLost.then((error) => server.fail(error));
   try {
     await server.start();

@@ -1,12 +1,12 @@
 import { type Applied, defaultTxnLimits, type Entry, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
+import { createTokens } from './create-tokens.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
 import { answered, statusNamed } from './api/status-of.ts';
 import type { PasswordHasher } from './auth/password-hasher.ts';
 import { ScryptHasher } from './auth/scrypt-hasher.ts';
-import { SimpleTokens } from './auth/simple-tokens.ts';
 import type { TokenProvider } from './auth/token-provider.ts';
 import { createHttp2Transport } from './transport/http2-transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
@@ -96,7 +96,7 @@ export class Server implements RunningServer {
     this.#cluster = ClusterType === undefined ? undefined : this.#createCluster(ClusterType);
     const { clock, random, passwords } = options;
     this.#passwords = passwords ?? new ScryptHasher({ clock, random });
-    this.#tokens = new SimpleTokens({ replica: this.#replica, clock, random, ttlMs: 300_000 });
+    this.#tokens = createTokens(options.config, { replica: this.#replica, clock, random });
     this.#api = this.#createApiServer();
     this.#registration = this.#createRegistration();
   }

@@ -47,7 +47,7 @@ function guarded({ enabled = true } = {}) {
   };
   const guard = new AccessGuard({ state, authenticator: { requesterOf: () => answer }, caughtUp: () => undefined });
   const routes = guard.guard(
-    new Map([
+    new Map<string, MethodHandler>([
       [put, unary],
       [status, unary],
       [snapshot, stream],

@@ -1,10 +1,12 @@
+import { AuthState } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { decodeBoundedTxnRequest } from '@tenure/codec';
 import { errorCatalogue } from '@tenure/protocol';
 import { CommandRules } from './command-rules.ts';
 
 const rules = new CommandRules({
-  state: () => ({ alarms: [], members: [] }),
+  state: () => ({ alarms: [], auth: AuthState.initial, members: [] }),
+  knowAllAuth: () => true,
   quota: { admit: () => undefined },
   maxRequestBytes: 10,
   maxTxnOps: 1,

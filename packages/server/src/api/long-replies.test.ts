@@ -45,7 +45,13 @@ class Bench {
     const lessor = { deadlineMs: () => 5_000, remainingMs: () => 5_000 } as Partial<Lessor> as Lessor;
     const identity = { clusterId: 1n, memberId: 2n, headerPrefix: responseHeaderPrefix(1n, 2n) };
     const quota = new QuotaGuard(replica, 0, 2n);
-    const rules = new CommandRules({ state: () => state, quota, maxRequestBytes: 1024, maxTxnOps: 1 });
+    const rules = new CommandRules({
+      state: () => state,
+      quota,
+      maxRequestBytes: 1024,
+      maxTxnOps: 1,
+      knowAllAuth: () => true,
+    });
     const longReplies = new LongReplies(this.work);
     const renewals = { renew: () => 5_000, revision: () => state.currentRevision };
     const options = { random: systemRandom, replica, identity, rules, longReplies };
