@@ -30,10 +30,10 @@ function isOlder(version: string, than: string): boolean {
 }
 
 /** Why the subject does not run a case; undefined when it does. */
-function reasonToPass(subject: Subject, { name, since, tenureOnly }: Case): string | undefined {
+function reasonToPass(subject: Subject, { name, since, stricter, tenureOnly }: Case): string | undefined {
   const exception = subject.exceptions?.get(name);
   if (exception !== undefined) return exception;
-  if (subject.kind === 'tenure') return undefined;
+  if (subject.kind === 'tenure') return stricter === undefined ? undefined : `etcd only: ${stricter}`;
   if (tenureOnly !== undefined) return `Tenure only: ${tenureOnly}`;
   if (since !== undefined && isOlder(subject.apiVersion, since)) return `since etcd ${since}`;
   return undefined;

@@ -166,6 +166,7 @@ const txns: Case[] = [
   },
   {
     name: 'without anything in it is open to all, but not to an invalid token',
+    stricter: 'it takes a user, decision 031',
     run: async (t) => {
       const { reader } = await callers(t);
       for (const caller of [t, reader, t.as({})]) expect((await caller.kv.txn({})).succeeded).toBe(true);

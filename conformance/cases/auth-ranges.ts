@@ -143,6 +143,7 @@ const open: Case[] = [
   },
   {
     name: 'of a type that does not exist are kept, and allow nothing',
+    stricter: 'they are refused, decision 031',
     run: async (t) => {
       const ann = await userWith(t, 'ann', { permType: 7, key: t.key('a') } as Permission);
       const { perm } = await t.auth.roleGet({ role: nameIn(t, 'ann') });

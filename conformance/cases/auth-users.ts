@@ -212,6 +212,7 @@ const passwords: Case[] = [
   },
   {
     name: 'never logs in a user without a password by one, also after one was set',
+    stricter: 'a stranger does not learn which users have no password, decision 031',
     run: async (t) => {
       const name = nameIn(t, 'ann');
       t.cleanUp(() => t.auth.userDelete({ name }));
@@ -237,6 +238,7 @@ const passwords: Case[] = [
   },
   {
     name: 'refuses a password of more than 72 bytes, before it looks at anything else',
+    stricter: 'longer ones are allowed, decision 031',
     since: '3.6',
     run: async (t) => {
       const [name, unknown] = [nameIn(t, 'ann'), nameIn(t, 'unknown')];
@@ -262,6 +264,7 @@ const passwords: Case[] = [
   },
   {
     name: 'compares the first 72 bytes of a password',
+    stricter: 'all bytes count, decision 031',
     run: async (t) => {
       const name = nameIn(t, 'ann');
       await addUser(t, name);

@@ -105,6 +105,7 @@ const cases: Case[] = [
   },
   {
     name: 'goes on when the permission is taken away, and a new one is refused',
+    stricter: 'it ends, decision 030',
     run: async (t) => {
       const ann = await userWith(t, 'ann', permit(t, READWRITE, 'k', 'l'));
       const watch = ann.watchStream();
@@ -118,6 +119,7 @@ const cases: Case[] = [
   },
   {
     name: 'goes on when the password changes and when the user is deleted, and a new one is refused',
+    stricter: 'it ends with its user, decision 030',
     run: async (t) => {
       const ann = await userWith(t, 'ann', permit(t, READ, 'k', 'l'));
       const watch = ann.watchStream();

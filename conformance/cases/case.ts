@@ -8,6 +8,8 @@ export interface Case {
   readonly since?: '3.5' | '3.6';
   /** Why etcd does not run the case: an extension of Tenure, or a rule that is stricter than etcd's. */
   readonly tenureOnly?: string;
+  /** Why Tenure does not run the case: it is stricter than etcd here, as a decision page says. */
+  readonly stricter?: string;
   readonly timeoutMs?: number;
   run(t: CaseContext): Promise<void>;
 }

@@ -3,9 +3,8 @@ import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
 import { Code } from '../client/refusal.ts';
 import type { Case, CaseGroup } from './case.ts';
 
-const { Auth, Maintenance } = etcdserverpb;
+const { Maintenance } = etcdserverpb;
 const methods = [
-  ...Object.values(Auth.method),
   ...Object.values(v3lockpb.Lock.method),
   ...Object.values(v3electionpb.Election.method),
   Maintenance.method.downgrade,

@@ -214,6 +214,7 @@ const taken: Case[] = [
   },
   {
     name: 'accepts any text in fields of etcd, and refuses one that is invalid there',
+    stricter: 'names of users and roles are UTF-8, decision 031',
     run: async (t) => {
       const outcome = await t.client.unaryRaw('/etcdserverpb.Auth/RoleGet', bytesField(1, bytes('\xff\xfe')));
       expect(outcome).toMatchObject({ ok: false });

@@ -2,6 +2,7 @@ import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
 import { formatUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
+import type { Authentication } from './authentication.ts';
 import { AccessGuard } from './api/access-guard.ts';
 import { AuditGuard, type AuditSink } from './api/audit-guard.ts';
 import { AuthService } from './api/auth-service.ts';
@@ -29,8 +30,6 @@ import type { Lessor } from './leases/lessor.ts';
 import type { Logger } from './logging/logger.ts';
 import { connectionLimit } from './connection-limit.ts';
 import { Authenticator } from './auth/authenticator.ts';
-import type { PasswordHasher } from './auth/password-hasher.ts';
-import type { TokenProvider } from './auth/token-provider.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
@@ -46,10 +45,10 @@ export interface ApiServerOptions {
   readonly replica: ReplicaAccess;
   readonly identity: Identity;
   readonly renewals: RenewalHandler;
-  readonly passwords: PasswordHasher;
+  /** How clients log in. */
+  readonly authentication: Pick<Authentication, 'passwords' | 'tokens'>;
   /** Where requests are recorded, if they are. */
   readonly audit: AuditSink | undefined;
-  readonly tokens: TokenProvider;
   /** Throws on a server that does not lead. */
   readonly lessor: () => Lessor;
   /** The id of the leader, as far as this server knows; 0n without a leader. */
@@ -87,7 +86,7 @@ const onlyServer: Pick<MembershipServiceOptions, 'leads' | 'resign'> = {
 
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { config, log, clock, random, replica, identity, renewals, lessor, leaderId, onHttp, cluster } = options;
-  const { passwords, tokens } = options;
+  const { passwords, tokens } = options.authentication;
   const reach = cluster?.reach;
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;

@@ -1,13 +1,10 @@
-import { type Applied, defaultTxnLimits, type Entry, type StateMachine } from '@tenure/core';
+import { defaultTxnLimits, type StateMachine } from '@tenure/core';
 import { responseHeaderPrefix } from '@tenure/codec';
-import { createTokens } from './create-tokens.ts';
+import { Authentication } from './authentication.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
 import { answered, statusNamed } from './api/status-of.ts';
-import type { PasswordHasher } from './auth/password-hasher.ts';
-import { ScryptHasher } from './auth/scrypt-hasher.ts';
-import type { TokenProvider } from './auth/token-provider.ts';
 import { createHttp2Transport } from './transport/http2-transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
@@ -58,8 +55,7 @@ export class Server implements RunningServer {
   readonly #cluster: Cluster | undefined;
   readonly #api: ApiServer;
   readonly #registration: MemberRegistration;
-  readonly #passwords: PasswordHasher;
-  readonly #tokens: TokenProvider;
+  readonly #authentication: Authentication;
   #resolveFailed: (error: Error) => void = () => {};
   #maintenance: BackgroundMaintenance | undefined;
   #closing: Promise<void> | undefined;
@@ -95,8 +91,13 @@ export class Server implements RunningServer {
     this.driver = this.#createDriver();
     this.#cluster = ClusterType === undefined ? undefined : this.#createCluster(ClusterType);
     const { clock, random, passwords } = options;
-    this.#passwords = passwords ?? new ScryptHasher({ clock, random });
-    this.#tokens = createTokens(options.config, { replica: this.#replica, clock, random });
+    this.#authentication = new Authentication({
+      config: options.config,
+      replica: this.#replica,
+      clock,
+      random,
+      passwords,
+    });
     this.#api = this.#createApiServer();
     this.#registration = this.#createRegistration();
   }
@@ -147,8 +148,7 @@ export class Server implements RunningServer {
     // Until here the leader may still answer the calls that clients wait for.
     this.#cluster?.stop();
     this.driver.stop(new Error('the server is stopping'));
-    this.#passwords.stop();
-    this.#tokens.stop();
+    this.#authentication.stop();
     await this.#replica.stop();
     this.#metrics.close();
     await this.#options.audit?.close();
@@ -282,8 +282,7 @@ export class Server implements RunningServer {
       replica,
       identity: this.#identity,
       renewals: cluster?.forwarder ?? alone,
-      passwords: this.#passwords,
-      tokens: this.#tokens,
+      authentication: this.#authentication,
       audit: this.#options.audit,
       lessor: () => {
         const { lessor } = leadership;
@@ -375,11 +374,7 @@ export class Server implements RunningServer {
     else this.#api.watch.recheckPermissions(beganMs);
     this.#cluster?.applied(entry);
     this.#registration.applied(entry);
-    if (this.state.auth.enabled) this.#tellTokens(entry, applied);
-  }
-
-  #tellTokens({ commands }: Entry, { responses }: Applied): void {
-    for (const [position, command] of commands.entries()) this.#tokens.applied(command, responses[position]!);
+    this.#authentication.applied(entry, applied);
   }
 
   #metricSource(): MetricSource {

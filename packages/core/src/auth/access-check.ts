@@ -140,7 +140,7 @@ export class AccessCheck {
   }
 }
 
-/** Why somebody is no user, whatever the auth data says. */
+/** Why a client is no user, whatever the auth data says. */
 export function identityRefusal(by: Requester | undefined): CoreError | undefined {
   if (by === undefined || by.authRevision === 0) return coreError('UserEmpty');
   if (by === oldToken) return coreError('AuthOldRevision');

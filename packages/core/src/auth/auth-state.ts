@@ -11,6 +11,13 @@ export interface AuthData {
   readonly roles: ReadonlyMap<string, Role>;
 }
 
+/** The order of the names' bytes in UTF-8, which is that of their code points, and not of their UTF-16 units. */
+export function byBytes(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
+}
+
 /** An estimate of the memory of a user, a role, a granted role and a permission, besides their texts. */
 const overheadBytes = 64;
 
@@ -61,18 +68,18 @@ export class AuthState implements AuthData {
 
   /** In the order of their names, as for roles. */
   get userNames(): readonly string[] {
-    return [...this.users.keys()].sort();
+    return [...this.users.keys()].sort(byBytes);
   }
 
   get roleNames(): readonly string[] {
-    return [...this.roles.keys()].sort();
+    return [...this.roles.keys()].sort(byBytes);
   }
 
   isRoot(user: User): boolean {
     return user.roles.includes(rootName);
   }
 
-  /** What the roles of the user allow; for root, whom no range limits, it says nothing. */
+  /** What the roles of the user allow. No range limits a holder of the role root, so this does not count then. */
   rangesOf(user: User): PermittedRanges {
     const known = this.#ranges.get(user.name);
     if (known !== undefined) return known;

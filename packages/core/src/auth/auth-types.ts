@@ -2,7 +2,7 @@
 export interface Requester {
   /** '' for a client that has shown no identity. */
   readonly user: string;
-  /** The revision of the auth data by which the identity was established; 0 without an identity, -1 with an invalid one. */
+  /** The revision of the auth data by which the client was identified; 0 without an identity, -1 with an invalid one. */
   readonly authRevision: number;
 }
 
@@ -45,7 +45,7 @@ export interface Role {
   readonly permissions: readonly Permission[];
 }
 
-/** Every change of the auth data. Names are not empty, and a password has been hashed by the server that proposes it. */
+/** Every change of the auth data. The server that proposes a change has hashed the password in it. */
 export type AuthChange =
   | { readonly kind: 'enable' }
   | { readonly kind: 'disable' }

@@ -52,8 +52,8 @@ export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void):
 }
 
 /**
- * The first key that is in none of the intervals. Costs a lookup for each interval that contains keys, however many keys
- * it contains.
+ * The first key that is in none of the intervals. Costs a lookup for each interval that contains keys, however many
+ * keys it contains.
  */
 export function firstKeyOutside(keys: AttachedKeys, intervals: IntervalSet): string | undefined {
   let key = firstKeyFrom(keys, '');

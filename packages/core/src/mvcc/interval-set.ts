@@ -35,10 +35,10 @@ export class IntervalSet {
     return this.endAround(text) !== undefined;
   }
 
-  /** Whether one interval contains all of [from, to). An inverted interval needs one that contains both its ends. */
+  /** Whether one interval contains `from` and all of [from, to), which is empty when `to` is at or before `from`. */
   covers(from: string, to: string): boolean {
     const at = this.#intervalAround(from);
-    return at >= 0 && this.#froms[at]! < to && to <= this.#tos[at]!;
+    return at >= 0 && to <= this.#tos[at]!;
   }
 
   /** The end of the interval that contains the string. */

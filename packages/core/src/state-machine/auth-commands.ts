@@ -1,4 +1,4 @@
-import type { AuthState } from '../auth/auth-state.ts';
+import { type AuthState, byBytes } from '../auth/auth-state.ts';
 import { type AuthChange, type Permission, type Role, rootName, type User } from '../auth/auth-types.ts';
 import { type CoreError, coreError } from '../core-error.ts';
 import { ok } from './cluster-commands.ts';
@@ -8,7 +8,7 @@ import type { State } from './state.ts';
 /** Limit on the auth data, which is in every snapshot and is written in one step. */
 const maxAuthBytes = 4 * 1024 * 1024;
 
-/** The caller has checked the permission. A change that changes nothing leaves the auth revision as it is, as in etcd. */
+/** The caller has checked the permission. As in etcd, a change without an effect leaves the auth revision as it is. */
 export function applyAuthChange(state: State, change: AuthChange): CommandResponse {
   const before = state.cluster.auth;
   const after = changed(before, change);
@@ -86,7 +86,7 @@ function grantRole(auth: AuthState, { user: name, role }: Change<'grantRole'>): 
   if (user === undefined) return coreError('UserNotFound');
   if (role !== rootName && !auth.roles.has(role)) return coreError('RoleNotFound');
   if (user.roles.includes(role)) return auth;
-  return withUser(auth, { ...user, roles: [...user.roles, role].sort() });
+  return withUser(auth, { ...user, roles: [...user.roles, role].sort(byBytes) });
 }
 
 function revokeRole(auth: AuthState, { user: name, role }: Change<'revokeRole'>): Outcome {
@@ -122,9 +122,10 @@ function grantPermission(auth: AuthState, { role: name, permission }: Change<'gr
   const role = auth.roles.get(name);
   if (role === undefined) return coreError('RoleNotFound');
   if (name === rootName) return auth.with({});
-  const known = role.permissions.find(isOf(permission));
-  const others = role.permissions.filter((one) => one !== known);
-  return withRole(auth, { name, permissions: [...others, permission].sort(byRange) });
+  const known = role.permissions.findIndex(isOf(permission));
+  const permissions =
+    known < 0 ? [...role.permissions, permission].sort(byKey) : role.permissions.with(known, permission);
+  return withRole(auth, { name, permissions });
 }
 
 function revokePermission(auth: AuthState, change: Change<'revokePermission'>): Outcome {
@@ -150,7 +151,7 @@ function recoverRoot(auth: AuthState, passwordHash: string): Outcome {
     name: rootName,
     passwordHash,
     noPassword: false,
-    roles: isRoot ? roles : [...roles, rootName].sort(),
+    roles: isRoot ? roles : [...roles, rootName].sort(byBytes),
     since: auth.revision + 1,
   });
 }
@@ -171,6 +172,6 @@ function isOf(range: { readonly key: string; readonly rangeEnd: string }): (perm
   return ({ key, rangeEnd }) => key === range.key && rangeEnd === range.rangeEnd;
 }
 
-function byRange(a: Permission, b: Permission): number {
+function byKey(a: Permission, b: Permission): number {
   return a.key === b.key ? 0 : a.key < b.key ? -1 : 1;
 }

@@ -44,7 +44,7 @@ export function checkCommandAccess({ cluster, leases }: State, command: Command)
   }
 }
 
-/** A token is issued to whoever knows the password, and root is recovered by whoever holds the log. */
+/** A token is issued for a password that a server has checked, and root is recovered by the operator of the log. */
 function isOfServers(kind: Extract<Command, { kind: 'auth' }>['change']['kind']): boolean {
   return kind === 'issueToken' || kind === 'recoverRoot';
 }

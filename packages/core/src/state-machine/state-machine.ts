@@ -171,8 +171,8 @@ export class StateMachine {
   }
 
   /**
-   * What the requester may read at this moment; undefined while authentication is disabled. Reads must be checked in the
-   * turn in which they read. Commands need no check beforehand: apply checks them.
+   * What the requester may read at this moment; undefined while authentication is disabled. Reads must be checked in
+   * the turn in which they read. Commands need no check beforehand: apply checks them.
    */
   accessOf(by: Requester | undefined): AccessCheck | undefined {
     const { cluster, leases } = this.#state;

@@ -55,7 +55,7 @@ function guarded({ enabled = true } = {}) {
     ]),
   );
   const user = (name: string, authRevision = state.auth.revision): Requester => ({ user: name, authRevision });
-  return { routes, seen, user, become: (next: typeof answer) => (answer = next), state };
+  return { routes, seen, user, become: (next: typeof answer): void => void (answer = next), state };
 }
 
 function call(path: string): Call {
@@ -108,7 +108,7 @@ describe('a guarded call', () => {
   test('of a method for users or for root is refused before its handler has it', async () => {
     const { routes, seen, user, become } = guarded();
     const outcomes: string[] = [];
-    for (const requester of [anonymous, invalidToken, user('nobody'), user('ann'), user('root')]) {
+    for (const requester of [anonymous, invalidToken, user('stranger'), user('ann'), user('root')]) {
       become(requester);
       outcomes.push(`${await ask(routes, status)}, ${await ask(routes, snapshot)}`);
     }

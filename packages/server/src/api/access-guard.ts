@@ -99,7 +99,7 @@ export class AccessGuard {
 }
 
 /**
- * Identifies the client of a stream by each message anew: its token may have ended, and authentication may have been
+ * Identifies the client of a stream by each message: its token may have ended, and authentication may have been
  * enabled since the stream began. While a token is looked up elsewhere, the call is paused.
  */
 class GuardedMessages {

@@ -1,4 +1,12 @@
-import { checkCompact, checkDeleteRange, checkPut, checkTxn, leaseOverheadBytes, maxTotalTxnOps } from '@tenure/core';
+import {
+  identityRefusal,
+  checkCompact,
+  checkDeleteRange,
+  checkPut,
+  checkTxn,
+  leaseOverheadBytes,
+  maxTotalTxnOps,
+} from '@tenure/core';
 import type { AuthChange, Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
 import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
@@ -48,8 +56,16 @@ export class CommandRules {
     return this.refusal(command) ?? tooLarge ?? this.admit(command, requestBytes);
   }
 
-  /** Why the command may not be proposed, regardless of its size; undefined when it may. */
+  /**
+   * Why the command may not be proposed, regardless of its size; undefined when it may. A client without an identity
+   * gets no command into the log, which it could fill otherwise; as in etcd, faults of the request come first.
+   */
   refusal(command: Command): GrpcStatus | undefined {
+    const { by } = command;
+    return this.#requestRefusal(command) ?? (by === undefined ? undefined : statusOrNone(identityRefusal(by)));
+  }
+
+  #requestRefusal(command: Command): GrpcStatus | undefined {
     switch (command.kind) {
       case 'put':
         return statusOrNone(checkPut(command.put));

@@ -69,7 +69,10 @@ export class CurrentReplies {
     };
   }
 
-  /** Undefined if the state here is current. Never rejects: when the leader cannot be reached in time, the reply has the state known here. */
+  /**
+   * Undefined if the state here is current. Never rejects: when the leader cannot be reached in time, the reply has the
+   * state known here.
+   */
   caughtUp(): Promise<void> | undefined {
     const current = this.#linearize();
     if (current === undefined) return undefined;

@@ -99,9 +99,12 @@ export class LeaseService {
   }
 
   async revoke(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
-    const { replica, identity } = this.#options;
+    const { replica, identity, rules } = this.#options;
     const id = decodeLeaseRevokeRequest(request);
-    const response = await replica.propose(requested({ kind: 'leaseRevoke', id }, requester));
+    const command = requested({ kind: 'leaseRevoke', id }, requester);
+    const refused = rules.refusal(command);
+    if (refused !== undefined) throw refused;
+    const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
     const revision = response.kind === 'leaseRevoke' ? response.revision : replica.state.currentRevision;
     return encodeFramed(etcdserverpb.LeaseRevokeResponseSchema, {

@@ -2,8 +2,8 @@
  * Who may call a method while authentication is enabled.
  *
  * - `anyone`: also a client without an identity.
- * - `keys`: by the keys that the request names. Commands are checked when they are applied, reads and watches where they
- *   read. As in etcd, a token of a past auth revision is refused.
+ * - `keys`: by the keys that the request names. Commands are checked when they are applied, reads and watches where
+ *   they read. As in etcd, a token of a past auth revision is refused.
  * - `named`: by what the request names, a lease, a user or a role, or by what it does: its service or apply checks it.
  * - `user`: every user.
  * - `root`: users with the role root.

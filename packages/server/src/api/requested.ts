@@ -1,18 +1,13 @@
-import { type Command, type CommandBody, type CoreError, identityRefusal } from '@tenure/core';
+import type { Command, CommandBody, CoreError } from '@tenure/core';
 import type { Call } from '../transport/transport.ts';
 import { statusOfCoreError } from './status-of.ts';
 
 /** Who asks; undefined while authentication is disabled. */
 export type RequestedBy = Pick<Call, 'requester'>;
 
-/**
- * The command with its requester, whose permission apply checks. Throws the status for a client without an identity,
- * which would otherwise fill the log.
- */
+/** The command with its requester, whose permission apply checks. */
 export function requested(command: CommandBody, by: RequestedBy['requester']): Command {
-  if (by === undefined) return command;
-  throwRefused(identityRefusal(by));
-  return { ...command, by };
+  return by === undefined ? command : { ...command, by };
 }
 
 /** Throws the status of a refusal. */

@@ -17,6 +17,11 @@ export interface ScryptHash {
  */
 export const defaultScryptCosts: ScryptCosts = { log2N: 15, r: 8, p: 3 };
 
+/** The costs for a number of `--bcrypt-cost`, whose default is 10, as etcd's: each step doubles time and memory. */
+export function scryptCosts(bcryptCost: number): ScryptCosts {
+  return { ...defaultScryptCosts, log2N: defaultScryptCosts.log2N + bcryptCost - 10 };
+}
+
 /** Limits on the costs that a hash text may name: four times the memory, or ten times the work, of the default. */
 const maxMemoryBytes = 128 * 1024 * 1024;
 const maxSteps = 10 * 2 ** 15 * 8 * 3;

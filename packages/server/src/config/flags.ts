@@ -34,7 +34,6 @@ const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = 
     flags: /^--client-(cert|key)-file$/,
     reason: 'this server is no client of its own, so it needs no certificate of one',
   },
-  { flags: /^--bcrypt-cost$/, reason: 'passwords are hashed with scrypt, at a fixed cost' },
   {
     flags: /^--(wal-dir|max-wals|max-snapshots)$/,
     reason: 'the log and its snapshots live in --data-dir and are trimmed',

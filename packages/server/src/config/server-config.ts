@@ -55,6 +55,8 @@ export interface ServerConfig {
   readonly authToken: AuthTokenSetting;
   /** Of a simple token that is not used. */
   readonly authTokenTtlMs: number;
+  /** From 4 to 12: see ScryptHasher. */
+  readonly bcryptCost: number;
   readonly minLeaseTtlMs: number;
   readonly heartbeatIntervalMs: number;
   /** On a shared log: after this time without a message of the leader a server claims. */

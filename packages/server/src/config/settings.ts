@@ -107,6 +107,13 @@ export const settings = {
     help: 'How long a simple token stays valid without use.',
     parse: wholeNumber({ min: 1, max: 365 * 86_400 }),
   }),
+  bcryptCost: setting({
+    group: 'Authentication',
+    value: 'N',
+    fallback: '10',
+    help: "Cost of hashing a password, in etcd's numbers: each step doubles it. The hash is scrypt; 10 takes 32 MiB.",
+    parse: wholeNumber({ min: 4, max: 12 }),
+  }),
   minLeaseTtl: setting({
     group: 'Leases',
     value: 'DURATION',

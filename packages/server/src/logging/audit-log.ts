@@ -21,8 +21,8 @@ export interface AuditLogOptions {
 }
 
 /**
- * One JSON line per record, with the time. A record is in the file within a second. The file is opened for appending, so
- * it can be rotated by copying and truncating it. Rejects when it cannot be opened.
+ * One JSON line per record, with the time. A record is in the file within a second. The file is opened for appending,
+ * so it can be rotated by copying and truncating it. Rejects when it cannot be opened.
  */
 export function openAuditLog({ path, onTrouble }: AuditLogOptions): Promise<AuditLog> {
   const options = { dest: path, append: true, mode: 0o600, sync: false, minLength: writeBytes };

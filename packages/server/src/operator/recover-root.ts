@@ -9,8 +9,8 @@ import { systemClock } from '../time/system-clock.ts';
 import { type LogPlace, openExistingLog, placeText } from './log-place.ts';
 
 /**
- * A leader appends a heartbeat every `--heartbeat-interval`, 200 ms by default, so a log that stands still for this long
- * has no leader.
+ * A leader appends a heartbeat every `--heartbeat-interval`, 200 ms by default, so a log that stands still for this
+ * long has no leader.
  */
 const quietMs = 3_000;
 
@@ -24,7 +24,7 @@ export interface RecoveredRoot {
 /**
  * Sets the password of the user root, and gives root the role root, in a log that no server uses: for the operator who
  * holds the log and has lost the password. Who can write the log could do so in any case. Authentication stays enabled,
- * so that no moment exists in which everybody may do everything. Tokens of root that were issued before are invalid.
+ * so that there is no moment in which every client may do everything. Tokens of root that were issued before are invalid.
  *
  * Rejects with EngineError: `unusable` when a server uses the log. A rejection with `unknown` leaves it open whether
  * the password was set; to do it again is safe.
