@@ -67,7 +67,7 @@ const folders: Readonly<Record<string, Folders>> = {
       'time',
       'transport',
     ],
-    operator: ['engines', 'engines/file', 'random', 'replica', 'time'],
+    operator: ['auth', 'engines', 'engines/file', 'random', 'replica', 'time'],
   },
   cli: {
     output: [],

@@ -5,6 +5,7 @@ import { CommandContext, type CommandIo } from './command-context.ts';
 import { addDelCommand } from './commands/del-command.ts';
 import { addGetCommand } from './commands/get-command.ts';
 import { addLeaseCommands } from './commands/lease-commands.ts';
+import { addAuthCommands } from './commands/auth-commands.ts';
 import { addLogCommands } from './commands/log-commands.ts';
 import { addPutCommand } from './commands/put-command.ts';
 import { addSnapshotCommands } from './commands/snapshot-commands.ts';
@@ -75,6 +76,7 @@ export function buildProgram(context: CommandContext): Command {
   addStatusCommand(program, context);
   addSnapshotCommands(program, context);
   addLogCommands(program, context);
+  addAuthCommands(program, context);
   addCompletionCommand(program, context);
   return program;
 }

@@ -3,6 +3,7 @@ export type { ServerConfig } from './config/server-config.ts';
 export { verifyLog } from './engines/file/log-inspection.ts';
 export { truncateLog } from './engines/file/log-truncation.ts';
 export { describeLog } from './operator/log-dump.ts';
+export { recoverRoot } from './operator/recover-root.ts';
 export { restoreSnapshot } from './operator/snapshot-restore.ts';
 export { snapshotOfLog } from './operator/snapshot-save.ts';
 export { snapshotStatus } from './operator/snapshot-status.ts';

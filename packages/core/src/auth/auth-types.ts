@@ -2,7 +2,7 @@
 export interface Requester {
   /** '' for a client that has shown no identity. */
   readonly user: string;
-  /** The revision of the auth data by which the client was identified; 0 without an identity, -1 with an invalid one. */
+  /** The revision of the auth data by which the client was identified. 0: no identity; less: an invalid one. */
   readonly authRevision: number;
 }
 

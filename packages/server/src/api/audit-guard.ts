@@ -50,7 +50,7 @@ export class AuditGuard {
     return new Map([...routes].map(([path, handler]) => [path, this.#recorded(path, handler)]));
   }
 
-  /** The same routes with the messages of bidirectional calls recorded: within the access guard, which sets the user. */
+  /** The same routes, with messages of bidirectional calls recorded: inside the access guard, which sets the user. */
   guardMessages(routes: GrpcRoutes): GrpcRoutes {
     return new Map([...routes].map(([path, handler]) => [path, this.#recordedMessages(path, handler)]));
   }

@@ -1,8 +1,10 @@
 import { type Command, rootName } from '@tenure/core';
+import { ScryptHasher } from '../auth/scrypt-hasher.ts';
 import { EngineError } from '../engines/engine-error.ts';
 import type { LogEngine, Position } from '../engines/log-engine.ts';
 import { decodeCommand, encodeCommand } from '../replica/command-codec.ts';
 import { encodeEntry } from '../replica/entry-codec.ts';
+import { systemRandom } from '../random/system-random.ts';
 import { recover } from '../replica/recovery.ts';
 import { sleep } from '../time/sleep.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -23,13 +25,14 @@ export interface RecoveredRoot {
 
 /**
  * Sets the password of the user root, and gives root the role root, in a log that no server uses: for the operator who
- * holds the log and has lost the password. Who can write the log could do so in any case. Authentication stays enabled,
- * so that there is no moment in which every client may do everything. Tokens of root that were issued before are invalid.
+ * holds the log and has lost the password. An operator who can write the log could do so in any case. Authentication
+ * stays enabled, so that there is no moment in which every client may do everything. Earlier tokens of root are invalid.
  *
  * Rejects with EngineError: `unusable` when a server uses the log. A rejection with `unknown` leaves it open whether
  * the password was set; to do it again is safe.
  */
-export async function recoverRoot(place: LogPlace, passwordHash: string): Promise<RecoveredRoot> {
+export async function recoverRoot(place: LogPlace, password: string): Promise<RecoveredRoot> {
+  const passwordHash = await hashOf(password);
   const engine = await openExistingLog(place);
   try {
     const { state, position } = await recover(engine, decodeCommand, systemClock);
@@ -53,4 +56,13 @@ async function assertUnused(engine: LogEngine, { index }: Position, place: LogPl
   const tail = await engine.tail();
   if (tail.index === index) return;
   throw new EngineError('unusable', `${placeText(place)} is used by a server: stop all servers of this log first`);
+}
+
+async function hashOf(password: string): Promise<string> {
+  const hasher = new ScryptHasher({ clock: systemClock, random: systemRandom });
+  try {
+    return await hasher.hash(password, '', new AbortController().signal);
+  } finally {
+    hasher.stop();
+  }
 }
