@@ -65,7 +65,10 @@ describe.concurrent('the start', limits, () => {
   test('warns about an address that other machines can reach', async () => {
     const server = serve(['--engine', 'memory', '--listen-client-urls', 'http://0.0.0.0:0']);
     await server.ready();
-    expect(server.err).toContain('Warning: http://0.0.0.0:0 is open to other machines and there is no authentication');
+    expect(server.err).toContain('Warning: http://0.0.0.0:0 is open to other machines without TLS');
+    await server.printed(
+      /"urls":\["http:\/\/0\.0\.0\.0:0"\],"msg":"open to other machines, and authentication is disabled/,
+    );
   });
 
   test('logs JSON lines on stderr at the requested level', async () => {

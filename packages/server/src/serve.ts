@@ -1,4 +1,5 @@
 import type { ServerConfig } from './config/server-config.ts';
+import { unguardedUrls } from './config/unguarded-urls.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';
 import { type AuditLog, openAuditLog } from './logging/audit-log.ts';
@@ -9,6 +10,10 @@ import { systemRandom } from './random/system-random.ts';
 import type { RunningServer } from './server-options.ts';
 import { Server } from './server.ts';
 import { systemClock } from './time/system-clock.ts';
+
+const unguardedText =
+  'open to other machines, and authentication is disabled: every client that reaches this server can read and change ' +
+  'everything';
 
 export interface ServeIo {
   readonly stderr: { write(line: string): unknown };
@@ -49,6 +54,8 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     await server.close();
     throw error;
   }
+  const unguarded = server.state.auth.enabled ? [] : unguardedUrls(config);
+  if (unguarded.length > 0) log.warn({ urls: unguarded }, unguardedText);
   return server;
 }
 

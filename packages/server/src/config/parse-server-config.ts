@@ -140,14 +140,6 @@ function warningsOf(config: ServerConfig): string[] {
         'a machine between a client and this server can read and change what passes',
     );
   }
-  const needsCertificate = (config.clientTls?.options.files.trustedCaFile ?? '') !== '';
-  const unguarded = open.filter(({ scheme }) => scheme === 'http' || !needsCertificate);
-  if (unguarded.length > 0) {
-    warnings.push(
-      `${listOf(unguarded)} is open to other machines and there is no authentication: ` +
-        'every client that reaches it can read and change everything',
-    );
-  }
   if (config.advertiseClientUrls.length === 0 && open.some((url) => url.host === '0.0.0.0' || url.host === '::')) {
     warnings.push('clients cannot dial a wildcard address: give --advertise-client-urls the address that they use');
   }

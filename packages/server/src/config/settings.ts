@@ -69,8 +69,8 @@ export const settings = {
     value: 'URL,...',
     fallback: 'http://127.0.0.1:2379',
     help:
-      'Addresses to listen on, https:// with TLS and http:// without; port 0 takes a free one. There is no ' +
-      'authentication yet beside the certificates of clients: use a closed network.',
+      'Addresses to listen on, https:// with TLS and http:// without; port 0 takes a free one. Until authentication ' +
+      'is enabled every client that reaches them may do everything.',
     parse: parseListenUrls,
   }),
   advertiseClientUrls: setting({
