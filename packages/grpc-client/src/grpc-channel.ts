@@ -118,7 +118,7 @@ export class GrpcChannel {
           reject(new GrpcCallError(GrpcCode.internal, 'the server ended the call without a reply', { wasSent: true }));
       });
     });
-    call.end(request);
+    call.sendOnly(request);
     return { reply, cancel: () => call.cancel() };
   }
 

@@ -39,6 +39,8 @@ export class GrpcStream extends Duplex {
   #httpStatus = 0;
   #isConnectionBroken = false;
   #isOver = false;
+  /** The server has ended the call, or the connection has: this side has not cancelled it. */
+  #isEndedByServer = false;
   /** The result of the stream once the received data has been read. */
   #failure: GrpcCallError | undefined;
 
@@ -64,15 +66,21 @@ export class GrpcStream extends Duplex {
     this.destroy(new GrpcCallError(code, details, { wasSent: true }));
   }
 
+  /** Sends the only message of this side, and ends the side with the same frame. Nothing was written before. */
+  sendOnly(message: Uint8Array): void {
+    this.#http.cork();
+    this.#http.write(prefixOf(message));
+    this.#http.end(message);
+    this.end();
+  }
+
   override _write(message: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
     if (this.#http.destroyed || this.#http.writableEnded) {
       done();
       return;
     }
-    const prefix = Buffer.alloc(prefixBytes);
-    prefix.writeUInt32BE(message.length, 1);
     this.#http.cork();
-    this.#http.write(prefix);
+    this.#http.write(prefixOf(message));
     this.#http.write(message, () => done());
     this.#http.uncork();
   }
@@ -95,7 +103,8 @@ export class GrpcStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (!this.#http.destroyed) this.#http.close(NGHTTP2_CANCEL);
+    if (this.#isEndedByServer) this.#endAfterServer();
+    else if (!this.#http.destroyed) this.#http.close(NGHTTP2_CANCEL);
     done(error);
   }
 
@@ -138,6 +147,7 @@ export class GrpcStream extends Duplex {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#isEndedByServer = true;
     const status = this.#status ?? this.#statusOfEnd();
     if (status.code === GrpcCode.ok && this.#unreadBytes > 0) {
       const words = 'the server ended the call in the middle of a message';
@@ -148,11 +158,27 @@ export class GrpcStream extends Duplex {
       this.push(null);
       // A server may end a call before its client has sent everything.
       if (!this.writableEnded) this.end();
-      if (!this.#http.writableFinished) this.#http.close(NGHTTP2_CANCEL);
+      this.#endAfterServer();
       return;
     }
     const options = { wasSent: !this.#isRefused(), trailers: status.trailers ?? {} };
     this.#failWhenRead(new GrpcCallError(status.code, status.details, options));
+  }
+
+  /**
+   * Ends this side of a call that the server has ended. With END_STREAM: a server limits the resets of a connection, to
+   * 33 a second on Node 20, and counts even those of finished calls. Only a request that the server has not taken is
+   * reset. At the end of the response HTTP/2 has not yet closed a stream whose request was sent, so a later turn of the
+   * event loop decides.
+   */
+  #endAfterServer(): void {
+    const http = this.#http;
+    if (http.destroyed || http.closed) return;
+    if (!http.writableEnded) http.end();
+    if (http.writableLength === 0) return;
+    setImmediate(() => {
+      if (!http.closed && http.writableLength > 0) http.close(NGHTTP2_CANCEL);
+    });
   }
 
   /** Whether the server has reported that it did not begin the call, and has not answered it either. */
@@ -184,6 +210,13 @@ export class GrpcStream extends Duplex {
     this.#failure = error;
     if (this.readableLength === 0) this.destroy(error);
   }
+}
+
+/** Not compressed, and the length. */
+function prefixOf(message: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32BE(message.length, 1);
+  return prefix;
 }
 
 /** Percent-encoded by the server; a text that is not is used unchanged. */

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { frameTypes, http2Preface } from '@tenure/test-support';
 import { GrpcCallError } from '../grpc-call-error.ts';
 import { GrpcChannel } from '../grpc-channel.ts';
 
 export const maxMessageBytes = 1024 * 1024;
+const frameHeadBytes = 9;
 export const endings: (() => unknown)[] = [];
 
 /** Closes everything that a test has opened, in reverse order. */
@@ -53,6 +55,35 @@ export async function silenceable(target: string): Promise<{ readonly proxied: s
     endings.push(() => outward.destroy());
   });
   return { proxied: await listening(proxy), silence: () => (isSilent = true) };
+}
+
+/** A proxy in front of `target` that counts the RST_STREAM frames of its clients. */
+export async function countingResets(
+  target: string,
+): Promise<{ readonly proxied: string; readonly resets: () => number }> {
+  const [host, port] = target.split(':') as [string, string];
+  let resets = 0;
+  const proxy = createTcpServer((inward) => {
+    const outward = connect(Number(port), host);
+    let unread = Buffer.alloc(0);
+    let at = http2Preface.length;
+    inward.on('data', (bytes: Buffer) => {
+      unread = Buffer.concat([unread, bytes]);
+      for (; at + frameHeadBytes <= unread.length; at += frameHeadBytes + unread.readUIntBE(at, 3)) {
+        if (unread[at + 3] === frameTypes.rstStream) resets += 1;
+      }
+      const whole = Math.min(at, unread.length);
+      unread = unread.subarray(whole);
+      at -= whole;
+    });
+    inward.pipe(outward);
+    outward.pipe(inward);
+    for (const socket of [inward.setNoDelay(), outward.setNoDelay()]) {
+      socket.on('error', () => {}).on('close', () => inward.destroy());
+    }
+    endings.push(() => outward.destroy());
+  });
+  return { proxied: await listening(proxy), resets: () => resets };
 }
 
 export async function failureOf(outcome: Promise<unknown>): Promise<GrpcCallError> {
