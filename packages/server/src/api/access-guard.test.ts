@@ -1,4 +1,4 @@
-import { anonymous, invalidToken, oldToken, type Requester, StateMachine } from '@tenure/core';
+import { anonymous, type AuthChange, invalidToken, oldToken, type Requester, StateMachine } from '@tenure/core';
 import { rpcMethods } from '@tenure/protocol';
 import { describe, expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
@@ -26,6 +26,7 @@ function guarded({ enabled = true } = {}) {
     state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [{ kind: 'auth', change }] });
   }
   let answer: Requester | Promise<Requester> = anonymous;
+  let isBehindBy: AuthChange | undefined;
   const seen: unknown[] = [];
   const unary: MethodHandler = {
     kind: 'unary',
@@ -45,7 +46,17 @@ function guarded({ enabled = true } = {}) {
       call.onHalfClose = () => seen.push('half-closed');
     },
   };
-  const guard = new AccessGuard({ state, authenticator: { requesterOf: () => answer }, caughtUp: () => undefined });
+  const user = (name: string, authRevision = state.auth.revision): Requester => ({ user: name, authRevision });
+  const applied = (change: AuthChange): void => {
+    const command = { kind: 'auth', change, by: user('root') } as const;
+    state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [command] });
+  };
+  const caughtUp = (): Promise<void> | undefined => {
+    const change = isBehindBy;
+    isBehindBy = undefined;
+    return change && Promise.resolve().then(() => applied(change));
+  };
+  const guard = new AccessGuard({ state, authenticator: { requesterOf: () => answer }, caughtUp });
   const routes = guard.guard(
     new Map<string, MethodHandler>([
       [put, unary],
@@ -54,8 +65,14 @@ function guarded({ enabled = true } = {}) {
       [watch, bidi],
     ]),
   );
-  const user = (name: string, authRevision = state.auth.revision): Requester => ({ user: name, authRevision });
-  return { routes, seen, user, become: (next: typeof answer): void => void (answer = next), state };
+  const become = (next: typeof answer): void => {
+    answer = next;
+  };
+  /** A change that another server has acknowledged, and this one has not applied. */
+  const fallBehind = (change: AuthChange): void => {
+    isBehindBy = change;
+  };
+  return { routes, seen, user, become, fallBehind, applied };
 }
 
 function call(path: string): Call {
@@ -132,6 +149,33 @@ describe('a guarded call', () => {
   });
 });
 
+describe('on a server that has not applied the last change of authentication', () => {
+  test('a method for root is refused once authentication was enabled', async () => {
+    const { routes, seen, fallBehind } = guarded({ enabled: false });
+    fallBehind({ kind: 'enable' });
+    expect(await ask(routes, snapshot)).toBe('etcdserver: user name is empty');
+    expect(seen).toEqual([]);
+  });
+
+  test.each([put, status, snapshot])('%s is answered without an identity once it was disabled', async (path) => {
+    for (const requester of [anonymous, invalidToken]) {
+      const { routes, seen, become, fallBehind } = guarded();
+      become(requester);
+      fallBehind({ kind: 'disable' });
+      expect(await ask(routes, path)).toBe('answered');
+      expect(seen).toEqual([undefined]);
+    }
+  });
+
+  test('a token of a past auth revision is no longer old once it was disabled', async () => {
+    const { routes, seen, user, become, fallBehind } = guarded();
+    become(user('ann', 1));
+    fallBehind({ kind: 'disable' });
+    expect(await ask(routes, put)).toBe('answered');
+    expect(seen).toEqual([undefined]);
+  });
+});
+
 describe('the messages of a guarded stream', () => {
   const open = (routes: ReturnType<typeof guarded>['routes']): ScriptedCall => {
     const scripted = new ScriptedCall(1_000);
@@ -141,15 +185,13 @@ describe('the messages of a guarded stream', () => {
   };
 
   test('each name the requester of their moment', () => {
-    const { routes, seen, user, become, state } = guarded();
+    const { routes, seen, user, become, applied } = guarded();
     const stream = open(routes);
     become(user('ann'));
     stream.requestRaw(Buffer.from('1'));
     become(invalidToken);
     stream.requestRaw(Buffer.from('2'));
-    const change = { kind: 'disable' } as const;
-    const by = user('root');
-    state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [{ kind: 'auth', change, by }] });
+    applied({ kind: 'disable' });
     stream.requestRaw(Buffer.from('3'));
     expect(seen).toEqual([
       ['1', user('ann', 4)],

@@ -1,4 +1,11 @@
-import { type AccessCheck, anonymous, oldToken, type Requester, type StateMachine } from '@tenure/core';
+import {
+  type AccessCheck,
+  anonymous,
+  identityRefusal,
+  oldToken,
+  type Requester,
+  type StateMachine,
+} from '@tenure/core';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
@@ -33,13 +40,11 @@ export class AccessGuard {
   }
 
   #guarded(access: MethodAccess, handler: MethodHandler): MethodHandler {
-    const { state } = this.#options;
     switch (handler.kind) {
       case 'unary':
         return {
           kind: 'unary',
           handle: (request, call) => {
-            if (!state.auth.enabled) return handler.handle(request, call);
             const admitted = this.#admit(access, call);
             return admitted === undefined
               ? handler.handle(request, call)
@@ -50,7 +55,7 @@ export class AccessGuard {
         return {
           kind: 'serverStream',
           handle: async (request, call, send) => {
-            if (state.auth.enabled) await this.#admit(access, call);
+            await this.#admit(access, call);
             await handler.handle(request, call, send);
           },
         };
@@ -60,7 +65,7 @@ export class AccessGuard {
           handle: (call) => {
             const guarded = new GuardedMessages(call, () => {
               call.requester = undefined;
-              return state.auth.enabled ? this.#identify(access, call) : undefined;
+              return this.#identify(access, call);
             });
             handler.handle(call);
             guarded.install();
@@ -72,22 +77,34 @@ export class AccessGuard {
   /** Throws or rejects with the refusal. Undefined: admitted, now. */
   #admit(access: MethodAccess, call: Call): Promise<void> | undefined {
     if (access === 'anyone') return undefined;
-    const isOfUsers = access === 'user' || access === 'root';
-    const caughtUp = isOfUsers ? this.#options.caughtUp() : undefined;
-    if (caughtUp !== undefined) return caughtUp.then(() => this.#identify(access, call));
+    const { state, caughtUp } = this.#options;
+    // What only root may ask for is rare: also while authentication is disabled here, another server may have enabled
+    // it.
+    const isCurrent = access === 'root' || (access === 'user' && state.auth.enabled) ? caughtUp() : undefined;
+    if (isCurrent !== undefined) return isCurrent.then(() => this.#identify(access, call));
     return this.#identify(access, call);
   }
 
   #identify(access: MethodAccess, call: Call): Promise<void> | undefined {
+    if (!this.#options.state.auth.enabled) return undefined;
     const requester = this.#options.authenticator.requesterOf(call);
     if (requester instanceof Promise) return requester.then((known) => this.#admitAs(known, access, call));
-    this.#admitAs(requester, access, call);
+    return this.#admitAs(requester, access, call);
+  }
+
+  /** Before a client is refused for its identity, this server makes sure that authentication was not disabled. */
+  #admitAs(requester: Requester, access: MethodAccess, call: Call): Promise<void> | undefined {
+    const known = access === 'keys' && this.#isOld(requester) ? oldToken : requester;
+    const isCurrent = identityRefusal(known) === undefined ? undefined : this.#options.caughtUp();
+    if (isCurrent !== undefined) return isCurrent.then(() => this.#decide(known, access, call));
+    this.#decide(known, access, call);
     return undefined;
   }
 
-  #admitAs(requester: Requester, access: MethodAccess, call: Call): void {
+  #decide(requester: Requester, access: MethodAccess, call: Call): void {
     const { state } = this.#options;
-    call.requester = access === 'keys' && this.#isOld(requester) ? oldToken : requester;
+    if (!state.auth.enabled) return;
+    call.requester = requester;
     if (access !== 'user' && access !== 'root') return;
     const check: AccessCheck | undefined = state.accessOf(requester);
     throwRefused(access === 'root' ? check?.root() : check?.user());

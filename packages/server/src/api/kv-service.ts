@@ -81,7 +81,7 @@ export class KvService {
   }
 
   txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
-    const { replica, rules, longReplies } = this.#options;
+    const { replica, rules } = this.#options;
     const txn: TxnRequest = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
     const refused = rules.txnRefusal(txn);
     if (refused !== undefined) throw refused;
@@ -92,11 +92,23 @@ export class KvService {
     const command = requested({ kind: 'txn', txn }, caller.requester);
     const full = this.#admitSize(command, request);
     if (full !== undefined) return full;
-    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
     const { state } = replica;
-    throwRefused(state.accessOf(caller.requester)?.txn(txn));
+    const propose = (): Promise<Reply> => {
+      throwRefused(state.accessOf(caller.requester)?.txn(txn));
+      return this.#proposeTxn(txn, command, request, caller);
+    };
+    // The permission may have been granted on another server just now.
+    const isRefused = state.accessOf(caller.requester)?.txn(txn) !== undefined;
+    const caughtUp = isRefused ? replica.linearize() : undefined;
+    return caughtUp === undefined ? propose() : caughtUp.then(propose);
+  }
+
+  /** A transaction that scans too much now is not proposed; others beyond the limits are refused by apply. */
+  #proposeTxn(txn: TxnRequest, command: Command, request: Buffer, caller: Caller): Promise<Reply> {
+    const { replica, longReplies } = this.#options;
+    const { state } = replica;
+    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
     if (!longReplies.isLong(state, txn)) return propose();
-    // A transaction that scans too much now is not proposed; other transactions beyond the limits are refused by apply.
     return longReplies
       .inTurn(() => state.checkTxnCost(txn), caller)
       .then((tooLarge) => {
