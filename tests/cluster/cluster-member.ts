@@ -1,6 +1,6 @@
 import { ServeProcess } from '@tenure/test-support';
 import { etcdserverpb } from '@tenure/protocol';
-import { GrpcClient } from '../../conformance/client/grpc-client.ts';
+import { GrpcClient, type Metadata } from '../../conformance/client/grpc-client.ts';
 import { serviceCalls, type ServiceCalls } from '../../conformance/client/service-calls.ts';
 
 export interface MemberOptions {
@@ -11,6 +11,8 @@ export interface MemberOptions {
   /** The address to listen at; by default a port that the system chooses. */
   readonly listen?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Goes with every call of `client`, as it is at that moment. */
+  readonly metadata?: Metadata;
 }
 
 /** One server of a cluster: a process, and a connection to it. */
@@ -23,26 +25,28 @@ export class ClusterMember {
   readonly lease: ServiceCalls<typeof etcdserverpb.Lease.method>;
   readonly maintenance: ServiceCalls<typeof etcdserverpb.Maintenance.method>;
   readonly cluster: ServiceCalls<typeof etcdserverpb.Cluster.method>;
+  readonly auth: ServiceCalls<typeof etcdserverpb.Auth.method>;
   isAlive = true;
 
-  private constructor(name: string, process: ServeProcess, address: string) {
+  private constructor(name: string, process: ServeProcess, address: string, metadata: Metadata) {
     this.name = name;
     this.process = process;
     this.address = address;
-    this.client = new GrpcClient(address);
+    this.client = new GrpcClient(address, {}, metadata);
     this.kv = serviceCalls(this.client, etcdserverpb.KV);
     this.lease = serviceCalls(this.client, etcdserverpb.Lease);
     this.maintenance = serviceCalls(this.client, etcdserverpb.Maintenance);
     this.cluster = serviceCalls(this.client, etcdserverpb.Cluster);
+    this.auth = serviceCalls(this.client, etcdserverpb.Auth);
     void process.ended.then(() => (this.isAlive = false));
   }
 
   static async start(options: MemberOptions): Promise<ClusterMember> {
-    const { name, engine, flags = [], listen = '127.0.0.1:0', env } = options;
+    const { name, engine, flags = [], listen = '127.0.0.1:0', env, metadata = {} } = options;
     const urls = ['--listen-client-urls', `http://${listen}`];
     const process = new ServeProcess(['serve', '--name', name, '--engine', engine, ...urls, ...flags], env);
     const [url = ''] = await process.ready();
-    return new ClusterMember(name, process, url.replace('http://', ''));
+    return new ClusterMember(name, process, url.replace('http://', ''), metadata);
   }
 
   /** The leader in the view of this server, and whether it is this server. */
