@@ -66,6 +66,15 @@ test('a transaction is recorded with every key of both branches, up to a limit',
   expect([keys?.length, moreKeys]).toEqual([16, 4]);
 });
 
+test('of a long key or name only the beginning is recorded, which anybody may send', () => {
+  const long = 'k'.repeat(1_000_000);
+  expect(auditedRequest(put, putOf(long))).toEqual({ keys: [[`${'k'.repeat(256)}... (1000000 bytes)`]] });
+  const login = create(etcdserverpb.AuthenticateRequestSchema, { name: long, password: 'hunter2' });
+  const bytes = Buffer.from(toBinary(etcdserverpb.AuthenticateRequestSchema, login));
+  const user = `${'k'.repeat(256)}... (1000000 bytes)`;
+  expect(auditedRequest('/etcdserverpb.Auth/Authenticate', bytes)).toEqual({ user });
+});
+
 test('changes of users and roles are recorded with their names and ranges, and never with a password', () => {
   const add = create(etcdserverpb.AuthUserAddRequestSchema, { name: 'bob', password: 'hunter2' });
   const grant = create(etcdserverpb.AuthRoleGrantPermissionRequestSchema, {

@@ -14,7 +14,7 @@ import { etcdserverpb, rpcMethods } from '@tenure/protocol';
 
 /** What a request is about: the keys that it names, a lease, or the users and roles. Never a value or a password. */
 export interface AuditedRequest {
-  /** Each [key] or [from, end], as etcd writes them; bytes that are no UTF-8 are replaced. */
+  /** Each [key] or [from, end], as etcd writes them; bytes that are no UTF-8 are replaced, and long ones cut. */
   readonly keys?: readonly (readonly string[])[];
   /** The number of keys and ranges beyond the listed ones. */
   readonly moreKeys?: number;
@@ -31,6 +31,8 @@ interface KeyRange {
 
 /** The listed keys and ranges of one request. */
 const maxKeys = 16;
+/** The bytes of a listed key or name; of a longer one the beginning is listed, and its length. */
+const maxTextBytes = 256;
 
 /** Undefined for a request that is of no such kind, or cannot be read. */
 export function auditedRequest(path: string, request: Buffer): AuditedRequest | undefined {
@@ -82,8 +84,8 @@ function ofAuth(path: string, request: Buffer): AuditedRequest | undefined {
   const role = fields.role ?? (isOfRole ? fields.name : undefined);
   const { key, rangeEnd } = fields.perm ?? fields;
   return {
-    ...(user === undefined ? {} : { user }),
-    ...(role === undefined ? {} : { role }),
+    ...(user === undefined ? {} : { user: text(Buffer.from(user)) }),
+    ...(role === undefined ? {} : { role: text(Buffer.from(role)) }),
     ...(key === undefined
       ? {}
       : auditedKeys([{ key: latin1FromBytes(key), rangeEnd: latin1FromBytes(rangeEnd ?? new Uint8Array()) }])),
@@ -112,7 +114,9 @@ function rangesOfOp(op: RequestOp): KeyRange[] {
 export function auditedKeys(ranges: readonly KeyRange[]): AuditedRequest {
   const keys = ranges
     .slice(0, maxKeys)
-    .map(({ key, rangeEnd }) => (rangeEnd === '' ? [key] : [key, rangeEnd]).map(text));
+    .map(({ key, rangeEnd }) =>
+      (rangeEnd === '' ? [key] : [key, rangeEnd]).map((each) => text(Buffer.from(each, 'latin1'))),
+    );
   return ranges.length > maxKeys ? { keys, moreKeys: ranges.length - maxKeys } : { keys };
 }
 
@@ -120,6 +124,8 @@ function ofLease(id: bigint): AuditedRequest {
   return { lease: BigInt.asUintN(64, id).toString(16) };
 }
 
-function text(latin1: string): string {
-  return Buffer.from(latin1, 'latin1').toString('utf8');
+/** Clients without an identity are recorded too: their long keys must not fill the log, or delay other records. */
+function text(bytes: Buffer): string {
+  if (bytes.length <= maxTextBytes) return bytes.toString('utf8');
+  return `${bytes.toString('utf8', 0, maxTextBytes)}... (${bytes.length} bytes)`;
 }
