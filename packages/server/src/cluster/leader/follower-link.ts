@@ -14,6 +14,7 @@ import {
   commandOfFollower,
   deposed,
   isOverload,
+  lacksRequester,
   notAllowed,
   refusalFor,
   type ProposalRefusal,
@@ -247,7 +248,8 @@ export class FollowerLink {
       refuse(notAllowed);
       return;
     }
-    const refusal = check(command, payload.length);
+    const isUnnamed = lacksRequester(command, this.memberId, replica.state.auth.enabled);
+    const refusal = isUnnamed ? statusNamed('UserEmpty') : check(command, payload.length);
     if (refusal instanceof GrpcStatus) {
       refuse(refusalFor(refusal));
       return;
