@@ -4,6 +4,7 @@ import { endOfRange, type IntervalSet } from '../mvcc/interval-set.ts';
 import type { PutRequest, RequestOp, TxnRequest } from '../mvcc/kv-types.ts';
 import type { AuthState } from './auth-state.ts';
 import { oldToken, type Requester, type User } from './auth-types.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
 
 /** What a requester may do. Undefined in place of an error: it is allowed. */
 type Verdict = CoreError | undefined;
@@ -26,6 +27,7 @@ export class AccessCheck {
   readonly #auth: AuthState;
   readonly #leases: Leases;
   readonly #by: Requester | undefined;
+  #ranges: PermittedRanges | undefined;
 
   constructor(auth: AuthState, leases: Leases, by: Requester | undefined) {
     this.#auth = auth;
@@ -64,10 +66,8 @@ export class AccessCheck {
     return this.#range('read', range);
   }
 
-  put({ key, lease, prevKv }: PutRequest): Verdict {
-    const range: KeyRange = { key, rangeEnd: '' };
-    const refused = this.#range('write', range) ?? (prevKv ? this.read(range) : undefined);
-    return refused ?? (lease === 0n ? undefined : this.writeKeysOf(lease));
+  put(request: PutRequest): Verdict {
+    return this.#put(request, new Set());
   }
 
   deleteRange(range: KeyRange & { readonly prevKv: boolean }): Verdict {
@@ -75,13 +75,8 @@ export class AccessCheck {
   }
 
   /** One that does nothing needs a user all the same: its answer names the revision. */
-  txn({ compare, success, failure }: TxnRequest): Verdict {
-    return (
-      this.user() ??
-      firstOf(compare, (one) => this.read(one)) ??
-      firstOf(success, (op) => this.#operation(op)) ??
-      firstOf(failure, (op) => this.#operation(op))
-    );
+  txn(request: TxnRequest): Verdict {
+    return this.#txn(request, new Set());
   }
 
   /** All keys attached to a lease, whose end deletes them. A lease without keys needs a user only. */
@@ -99,16 +94,34 @@ export class AccessCheck {
     return this.#leases.keyOutside(lease, allowed) === undefined ? undefined : coreError('PermissionDenied');
   }
 
-  #operation(op: RequestOp): Verdict {
+  /** `checked`: the leases whose keys may be written. Many puts of one lease must not look at all its keys each. */
+  #put({ key, lease, prevKv }: PutRequest, checked: Set<bigint>): Verdict {
+    const range: KeyRange = { key, rangeEnd: '' };
+    const refused = this.#range('write', range) ?? (prevKv ? this.read(range) : undefined);
+    if (refused !== undefined || lease === 0n || checked.has(lease)) return refused;
+    checked.add(lease);
+    return this.writeKeysOf(lease);
+  }
+
+  #txn({ compare, success, failure }: TxnRequest, checked: Set<bigint>): Verdict {
+    return (
+      this.user() ??
+      firstOf(compare, (one) => this.read(one)) ??
+      firstOf(success, (op) => this.#operation(op, checked)) ??
+      firstOf(failure, (op) => this.#operation(op, checked))
+    );
+  }
+
+  #operation(op: RequestOp, checked: Set<bigint>): Verdict {
     switch (op.kind) {
       case 'range':
         return this.read(op.range);
       case 'put':
-        return this.put(op.put);
+        return this.#put(op.put, checked);
       case 'deleteRange':
         return this.deleteRange(op.deleteRange);
       case 'txn':
-        return this.txn(op.txn);
+        return this.#txn(op.txn, checked);
       case 'empty':
         return undefined;
     }
@@ -124,7 +137,9 @@ export class AccessCheck {
   #allowed(type: 'read' | 'write'): IntervalSet | CoreError | undefined {
     const user = this.#user();
     if ('code' in user) return user;
-    return this.#auth.isRoot(user) ? undefined : this.#auth.rangesOf(user)[type];
+    if (this.#auth.isRoot(user)) return undefined;
+    this.#ranges ??= this.#auth.rangesOf(user);
+    return this.#ranges[type];
   }
 
   /**

@@ -1,5 +1,6 @@
 import { type Role, rootName, type User } from './auth-types.ts';
-import { PermittedRanges } from './permitted-ranges.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
+import { RoleRanges } from './role-ranges.ts';
 
 export interface AuthData {
   readonly enabled: boolean;
@@ -39,25 +40,28 @@ export class AuthState implements AuthData {
   readonly enabledAt: number;
   readonly users: ReadonlyMap<string, User>;
   readonly roles: ReadonlyMap<string, Role>;
-  readonly #ranges = new Map<string, PermittedRanges>();
+  readonly #ranges: RoleRanges;
   #bytes: number | undefined;
 
-  constructor({ enabled, revision, enabledAt, users, roles }: AuthData) {
+  /** `ranges`: of the same roles. */
+  constructor({ enabled, revision, enabledAt, users, roles }: AuthData, ranges = new RoleRanges(roles)) {
     this.enabled = enabled;
     this.revision = revision;
     this.enabledAt = enabledAt;
     this.users = users;
     this.roles = roles;
+    this.#ranges = ranges;
   }
 
   /** The state with these changes, at the next revision. */
   with(changed: Partial<AuthData>): AuthState {
-    return new AuthState({ ...this.#data, ...changed, revision: this.revision + 1 });
+    const ranges = changed.roles === undefined ? this.#ranges : undefined;
+    return new AuthState({ ...this.#data, ...changed, revision: this.revision + 1 }, ranges);
   }
 
   /** Enabled, at the same revision. */
   enable(): AuthState {
-    return new AuthState({ ...this.#data, enabled: true, enabledAt: this.revision });
+    return new AuthState({ ...this.#data, enabled: true, enabledAt: this.revision }, this.#ranges);
   }
 
   /** Without the hashes of passwords. */
@@ -81,14 +85,7 @@ export class AuthState implements AuthData {
 
   /** What the roles of the user allow. No range limits a holder of the role root, so this does not count then. */
   rangesOf(user: User): PermittedRanges {
-    const known = this.#ranges.get(user.name);
-    if (known !== undefined) return known;
-    const ranges = new PermittedRanges();
-    for (const role of user.roles) {
-      for (const permission of this.roles.get(role)?.permissions ?? []) ranges.add(permission);
-    }
-    this.#ranges.set(user.name, ranges);
-    return ranges;
+    return this.#ranges.of(user.roles);
   }
 
   /** An estimate of the memory that it takes. */
@@ -107,10 +104,19 @@ export class AuthState implements AuthData {
     for (const { name, passwordHash, roles } of this.users.values()) {
       bytes += overheadBytes * (1 + roles.length) + 2 * (name.length + passwordHash.length);
     }
-    for (const { name, permissions } of this.roles.values()) {
-      bytes += overheadBytes + 2 * name.length;
-      for (const { key, rangeEnd } of permissions) bytes += overheadBytes + key.length + rangeEnd.length;
-    }
+    for (const role of this.roles.values()) bytes += bytesOfRole(role);
     return bytes;
   }
+}
+
+/** Most roles stay the same in a change, and one may have tens of thousands of permissions. */
+const countedBytes = new WeakMap<Role, number>();
+
+function bytesOfRole(role: Role): number {
+  const counted = countedBytes.get(role);
+  if (counted !== undefined) return counted;
+  let bytes = overheadBytes + 2 * role.name.length;
+  for (const { key, rangeEnd } of role.permissions) bytes += overheadBytes + key.length + rangeEnd.length;
+  countedBytes.set(role, bytes);
+  return bytes;
 }

@@ -11,4 +11,8 @@ export class PermittedRanges {
     if (type !== 'write') this.read.add(key, end);
     if (type !== 'read') this.write.add(key, end);
   }
+  /** Intervals, of both kinds. */
+  get size(): number {
+    return this.read.size + this.write.size;
+  }
 }

@@ -17,6 +17,12 @@ export class IntervalSet {
   /** An interval whose end is at or before its start is empty. */
   add(from: string, to: string): void {
     if (to <= from) return;
+    const last = this.#tos.at(-1);
+    if (last === undefined || last < from) {
+      this.#froms.push(from);
+      this.#tos.push(to);
+      return;
+    }
     // All intervals from `first` up to `end` overlap or touch the new interval and are merged with it.
     const first = countBelow(this.#tos, from);
     let end = first;
@@ -29,6 +35,10 @@ export class IntervalSet {
 
   addAll(other: IntervalSet): void {
     for (let i = 0; i < other.#froms.length; i++) this.add(other.#froms[i]!, other.#tos[i]!);
+  }
+
+  get size(): number {
+    return this.#froms.length;
   }
 
   has(text: string): boolean {

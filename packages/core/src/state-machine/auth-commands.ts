@@ -123,9 +123,12 @@ function grantPermission(auth: AuthState, { role: name, permission }: Change<'gr
   if (role === undefined) return coreError('RoleNotFound');
   if (name === rootName) return auth.with({});
   const known = role.permissions.findIndex(isOf(permission));
-  const permissions =
-    known < 0 ? [...role.permissions, permission].sort(byKey) : role.permissions.with(known, permission);
-  return withRole(auth, { name, permissions });
+  const { permissions } = role;
+  const changed =
+    known < 0
+      ? permissions.toSpliced(placeBehind(permissions, key), 0, permission)
+      : permissions.with(known, permission);
+  return withRole(auth, { name, permissions: changed });
 }
 
 function revokePermission(auth: AuthState, change: Change<'revokePermission'>): Outcome {
@@ -172,6 +175,14 @@ function isOf(range: { readonly key: string; readonly rangeEnd: string }): (perm
   return ({ key, rangeEnd }) => key === range.key && rangeEnd === range.rangeEnd;
 }
 
-function byKey(a: Permission, b: Permission): number {
-  return a.key === b.key ? 0 : a.key < b.key ? -1 : 1;
+/** The number of permissions up to this key. */
+function placeBehind(sorted: readonly Permission[], key: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]!.key <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

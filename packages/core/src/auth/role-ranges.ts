@@ -1,0 +1,41 @@
+import type { Role } from './auth-types.ts';
+import { PermittedRanges } from './permitted-ranges.ts';
+
+/** Limit on the intervals that are remembered, about 50 MB; the roles that were derived first go. */
+const maxIntervals = 500_000;
+
+/**
+ * What some roles allow together, derived once for all users who have the same ones: thousands of users with one role of
+ * many permissions must not take the memory of it each.
+ */
+export class RoleRanges {
+  readonly #roles: ReadonlyMap<string, Role>;
+  readonly #known = new Map<string, PermittedRanges>();
+  #intervals = 0;
+
+  constructor(roles: ReadonlyMap<string, Role>) {
+    this.#roles = roles;
+  }
+
+  of(names: readonly string[]): PermittedRanges {
+    const key = JSON.stringify(names);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const ranges = new PermittedRanges();
+    for (const name of names) {
+      for (const permission of this.#roles.get(name)?.permissions ?? []) ranges.add(permission);
+    }
+    this.#intervals += ranges.size;
+    this.#makeRoom();
+    this.#known.set(key, ranges);
+    return ranges;
+  }
+
+  #makeRoom(): void {
+    for (const [key, { size }] of this.#known) {
+      if (this.#intervals <= maxIntervals) return;
+      this.#known.delete(key);
+      this.#intervals -= size;
+    }
+  }
+}
