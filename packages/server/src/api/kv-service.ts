@@ -83,38 +83,34 @@ export class KvService {
   txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
     const { replica, rules } = this.#options;
     const txn: TxnRequest = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
-    const refused = rules.txnRefusal(txn);
-    if (refused !== undefined) throw refused;
     if (isReadOnlyTxn(txn)) {
+      const refused = rules.txnRefusal(txn);
+      if (refused !== undefined) throw refused;
       const caughtUp = replica.linearize();
       return caughtUp === undefined ? this.#readTxn(txn, caller) : caughtUp.then(() => this.#readTxn(txn, caller));
     }
     const command = requested({ kind: 'txn', txn }, caller.requester);
-    const full = this.#admitSize(command, request);
+    const full = this.#admit(command, request);
     if (full !== undefined) return full;
-    const { state } = replica;
-    const propose = (): Promise<Reply> => {
-      throwRefused(state.accessOf(caller.requester)?.txn(txn));
-      return this.#proposeTxn(txn, command, request, caller);
-    };
-    // The permission may have been granted on another server just now.
-    const isRefused = state.accessOf(caller.requester)?.txn(txn) !== undefined;
-    const caughtUp = isRefused ? replica.linearize() : undefined;
-    return caughtUp === undefined ? propose() : caughtUp.then(propose);
+    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
+    return longReplies.isLong(replica.state, txn) ? this.#longTxn(txn, caller, propose) : propose();
   }
 
-  /** A transaction that scans too much now is not proposed; others beyond the limits are refused by apply. */
-  #proposeTxn(txn: TxnRequest, command: Command, request: Buffer, caller: Caller): Promise<Reply> {
+  /**
+   * A transaction that scans too much now is not proposed; other transactions beyond the limits are refused by apply.
+   * How much there is to scan is told only to who may read it, by auth data that is not older than the request.
+   */
+  async #longTxn(txn: TxnRequest, caller: Caller, propose: () => Promise<Reply>): Promise<Reply> {
     const { replica, longReplies } = this.#options;
     const { state } = replica;
-    const propose = (): Promise<Reply> => replica.propose(command, request).then(this.#txnAnswer);
-    if (!longReplies.isLong(state, txn)) return propose();
-    return longReplies
-      .inTurn(() => state.checkTxnCost(txn), caller)
-      .then((tooLarge) => {
-        if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
-        return propose();
-      });
+    const isChecked = state.accessOf(caller.requester) !== undefined;
+    if (isChecked) await replica.linearize();
+    const tooLarge = await longReplies.inTurn(() => {
+      throwRefused(state.accessOf(caller.requester)?.txn(txn));
+      return state.checkTxnCost(txn);
+    }, caller);
+    if (tooLarge !== undefined) throw statusOfCoreError(tooLarge);
+    return propose();
   }
 
   /** A transaction that cannot write is a read: it needs no entry. */
