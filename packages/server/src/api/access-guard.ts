@@ -64,8 +64,10 @@ export class AccessGuard {
           kind: 'bidi',
           handle: (call) => {
             const guarded = new GuardedMessages(call, () => {
+              // While a token is looked up, the requester stays that of the messages that the handler has.
+              if (this.#options.state.auth.enabled) return this.#identify(access, call);
               call.requester = undefined;
-              return this.#identify(access, call);
+              return undefined;
             });
             handler.handle(call);
             guarded.install();
@@ -103,8 +105,8 @@ export class AccessGuard {
 
   #decide(requester: Requester, access: MethodAccess, call: Call): void {
     const { state } = this.#options;
+    call.requester = state.auth.enabled ? requester : undefined;
     if (!state.auth.enabled) return;
-    call.requester = requester;
     if (access !== 'user' && access !== 'root') return;
     const check: AccessCheck | undefined = state.accessOf(requester);
     throwRefused(access === 'root' ? check?.root() : check?.user());
