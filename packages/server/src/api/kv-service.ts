@@ -81,7 +81,7 @@ export class KvService {
   }
 
   txn(request: Buffer, caller: Caller): Reply | Promise<Reply> {
-    const { replica, rules } = this.#options;
+    const { replica, rules, longReplies } = this.#options;
     const txn: TxnRequest = decodeBoundedTxnRequest(request, rules.maxReadTxnOps);
     if (isReadOnlyTxn(txn)) {
       const refused = rules.txnRefusal(txn);

@@ -1,4 +1,4 @@
-import { type AuthChange, type CommandBody, invalidToken, type Permission } from '@tenure/core';
+import { type AuthChange, type CommandBody, invalidToken, oldToken, type Permission } from '@tenure/core';
 import { expect, test } from 'vitest';
 import type { ScriptedCall } from './testing/scripted-call.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
@@ -51,7 +51,7 @@ test('a refusal has the text of etcd, uses no id, and leaves other watches of th
   call.create('a', { watchId: 5n });
   call.requester = invalidToken;
   call.create('a');
-  call.requester = { user: 'alice', authRevision: bench.state.auth.revision - 1 };
+  call.requester = oldToken;
   call.create('a');
   call.requester = { user: 'unknown', authRevision: bench.state.auth.revision };
   call.create('a');
