@@ -5,8 +5,8 @@ import { PermittedRanges } from './permitted-ranges.ts';
 const maxIntervals = 500_000;
 
 /**
- * What some roles allow together, derived once for all users who have the same ones: thousands of users with one role of
- * many permissions must not take the memory of it each.
+ * What some roles allow together, derived once for all users who have the same ones: of thousands of users with a role
+ * of many permissions, each would take memory for all of them.
  */
 export class RoleRanges {
   readonly #roles: ReadonlyMap<string, Role>;

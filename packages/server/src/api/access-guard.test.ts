@@ -221,9 +221,9 @@ describe('the messages of a guarded stream', () => {
   test('leave the earlier ones their requester while a token is looked up elsewhere', async () => {
     const { routes, user, become } = guarded();
     const stream = open(routes);
-    become(user('ann'));
+    void become(user('ann'));
     stream.requestRaw(Buffer.from('1'));
-    become(new Promise<Requester>(() => {}));
+    void become(new Promise<Requester>(() => {}));
     stream.requestRaw(Buffer.from('2'));
     expect(stream.requester).toEqual(user('ann'));
   });
