@@ -5,7 +5,7 @@ import { PermittedRanges } from './permitted-ranges.ts';
 const maxIntervals = 500_000;
 
 /**
- * What some roles allow together, derived once for all users who have the same ones: of thousands of users with a role
+ * What some roles allow together, derived once for all users with the same ones: of thousands of users with a role
  * of many permissions, each would take memory for all of them.
  */
 export class RoleRanges {

@@ -66,7 +66,7 @@ test('a transaction is recorded with every key of both branches, up to a limit',
   expect([keys?.length, moreKeys]).toEqual([16, 4]);
 });
 
-test('of a long key or name only the beginning is recorded, which anybody may send', () => {
+test('of a long key or name, which every client may send, only the beginning is recorded', () => {
   const long = 'k'.repeat(1_000_000);
   expect(auditedRequest(put, putOf(long))).toEqual({ keys: [[`${'k'.repeat(256)}... (1000000 bytes)`]] });
   const login = create(etcdserverpb.AuthenticateRequestSchema, { name: long, password: 'hunter2' });

@@ -26,7 +26,7 @@ export interface RecoveredRoot {
 /**
  * Sets the password of the user root, and gives root the role root, in a log that no server uses: for the operator who
  * holds the log and has lost the password. An operator who can write the log could do so in any case. Authentication
- * stays enabled, so that there is no moment in which every client may do everything. Earlier tokens of root are invalid.
+ * stays enabled, so that there is no moment in which every client may do all. Earlier tokens of root are invalid.
  *
  * Rejects with EngineError: `unusable` when a server uses the log. A rejection with `unknown` leaves it open whether
  * the password was set; to do it again is safe.
