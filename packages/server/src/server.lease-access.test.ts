@@ -1,4 +1,4 @@
-import { type AuthChange, type Command, defaultTxnLimits, rootName } from '@tenure/core';
+import { type AuthChange, type Command, defaultTxnLimits, invalidToken, rootName } from '@tenure/core';
 import * as grpc from '@grpc/grpc-js';
 import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
