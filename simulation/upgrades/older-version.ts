@@ -75,8 +75,8 @@ export function olderNetwork(network: ServerNetwork, { newestCommand }: OlderVer
   if (openLeaderStream === undefined) return network;
   return {
     ...network,
-    openLeaderStream: (address, listener) => {
-      const stream = openLeaderStream(address, listener);
+    openLeaderStream: (url, listener) => {
+      const stream = openLeaderStream(url, listener);
       let isGreeting = true;
       return {
         write: (message) => {

@@ -94,10 +94,10 @@ export class SimulatedNetwork implements PipeNetwork {
         },
         close: ({ graceMs }) => this.#closeHost(name, clock, graceMs),
       }),
-      openLeaderStream: (to, listener) => {
+      openLeaderStream: (url, listener) => {
         const stream = this.#open(
           end,
-          to,
+          url.replace('http://', ''),
           peerLinkPath,
           { remoteAddress: end.name, commonName: undefined },
           {

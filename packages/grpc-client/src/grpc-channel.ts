@@ -10,6 +10,12 @@ export interface GrpcTls {
   readonly key?: Uint8Array | undefined;
   /** The name in the server's certificate, when it differs from the address. */
   readonly serverName?: string | undefined;
+  /** Certificates that the authorities have revoked, as PEM. */
+  readonly crl?: readonly string[] | undefined;
+  /** TLS 1.2 by default. */
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+  /** Any certificate is accepted: the caller finds out by other means who answers. */
+  readonly isUnverified?: boolean | undefined;
 }
 
 export interface GrpcChannelOptions {
@@ -48,6 +54,9 @@ const connectTimeoutMs = 20_000;
 /** HTTP/2 has 2^30 ids for the calls of one connection, and no call can be made once they are used up. */
 const defaultMaxCallsPerConnection = 2 ** 29;
 
+const mayBeRefused =
+  'it closed the connection after the TLS handshake: it may not accept the certificate of this client; its log tells';
+
 /** The state of one connection. */
 interface CallCounts {
   /** Open calls: etcd treats a PING without open calls as an attack. */
@@ -65,6 +74,8 @@ export class GrpcChannel {
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<boolean> | undefined;
   #problem = 'no connection was tried';
+  /** The newest connection has ended its TLS handshake, but the server has not said anything yet. */
+  #isUnanswered = false;
   #isClosed = false;
   /** Every open connection: the current one, one being established, and earlier ones with open calls. */
   readonly #sessions = new Map<ClientHttp2Session, CallCounts>();
@@ -91,7 +102,7 @@ export class GrpcChannel {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => {
-        this.#problem = 'it does not answer';
+        this.#problem = this.#isUnanswered ? mayBeRefused : 'it does not answer';
         resolve(false);
       }, timeoutMs);
       timer.unref();
@@ -196,6 +207,9 @@ export class GrpcChannel {
             ca: pem(tls.ca),
             cert: pem(tls.cert),
             key: pem(tls.key),
+            ...(tls.crl === undefined ? {} : { crl: [...tls.crl] }),
+            ...(tls.minVersion === undefined ? {} : { minVersion: tls.minVersion }),
+            rejectUnauthorized: tls.isUnverified !== true,
             ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
           }),
     });
@@ -214,12 +228,22 @@ export class GrpcChannel {
     const timer = setTimeout(() => session.destroy(new Error('it does not answer')), connectTimeoutMs);
     timer.unref();
     return new Promise((resolve) => {
-      session.on('error', (error) => {
-        if (!this.#isClosed) this.#problem = reasonOf(error);
+      this.#isUnanswered = false;
+      this.#problem = 'the server closed the connection';
+      // A server that does not accept a certificate closes the connection, and may not say why.
+      session.once('connect', () => {
+        if (this.#options.tls === undefined) return;
+        this.#isUnanswered = true;
+        this.#problem = mayBeRefused;
+      });
+      session.on('error', (error: NodeJS.ErrnoException) => {
+        const isSilent = this.#isUnanswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (!this.#isClosed && !isSilent) this.#problem = reasonOf(error);
       });
       // The first SETTINGS of the server: until then, the listener may not be an HTTP/2 server.
       session.once('remoteSettings', () => {
         clearTimeout(timer);
+        this.#isUnanswered = false;
         if (session.destroyed) return;
         session.setLocalWindowSize(windowBytes);
         this.#session = session;
@@ -271,5 +295,8 @@ function reasonOf(error: Error): string {
   const words = first instanceof Error ? first.message : String(first);
   // OpenSSL's error for a server that does not answer a TLS handshake with TLS.
   if (/wrong version number|packet length too long/.test(words)) return 'it does not speak TLS';
+  if (/alert certificate required/.test(words)) return 'it takes only clients with a certificate';
+  const alert = /alert (bad certificate|unknown ca|certificate \w+|unsupported certificate)/.exec(words)?.[1];
+  if (alert !== undefined) return `it does not accept the certificate of this client: ${alert}`;
   return words.replaceAll(/\s+/g, ' ').trim();
 }

@@ -1,5 +1,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
 
 /** gRPC puts a flag and a length before each message. */
@@ -58,6 +60,18 @@ export class GrpcStream extends Duplex {
     // The server has ended the call; this side may still be open. Without an end, the connection broke.
     http.on('end', () => this.#over());
     http.on('close', () => this.#over());
+  }
+
+  /**
+   * Bytes derived under this label from the keys of the connection (RFC 8446, section 7.5). Undefined without TLS, and
+   * on a closed connection.
+   */
+  keyingMaterial(label: string, bytes: number): Buffer | undefined {
+    const { session } = this.#http;
+    if (session === undefined || session.destroyed) return undefined;
+    const { socket } = session;
+    if (!isTls(socket) || socket.destroyed) return undefined;
+    return socket.exportKeyingMaterial(bytes, label, Buffer.alloc(0));
   }
 
   /** Ends the call on both sides. Effects on the server until it receives the reset remain. */
@@ -227,4 +241,9 @@ function decodedMessage(text: string | string[] | undefined): string {
   } catch {
     return text;
   }
+}
+
+/** The socket of a session is a proxy, which answers for each property of the socket. */
+function isTls(socket: Socket | TLSSocket): socket is TLSSocket {
+  return typeof (socket as Partial<TLSSocket>).exportKeyingMaterial === 'function';
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { ListenUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import type { Logger } from './logging/logger.ts';
 import type { Random } from './random/random.ts';
@@ -26,7 +27,7 @@ export async function openClientTls(config: ServerConfig, parts: ClientTlsParts)
     selfSigned &&
     (await selfSignedFiles({
       folder: join(dataDir, 'fixtures', 'client'),
-      hosts: hostsOf(config),
+      hosts: hostsOf(config.listenClientUrls, config.advertiseClientUrls),
       validityYears: selfSigned.validityYears,
       nowMs: parts.clock.wallMs(),
       random: parts.random,
@@ -35,9 +36,9 @@ export async function openClientTls(config: ServerConfig, parts: ClientTlsParts)
   return { credentials: await TlsCredentials.open({ ...options, files }, parts), namesCaller };
 }
 
-/** All names that clients may use: a wildcard address has none, so those of this machine are always among them. */
-function hostsOf({ listenClientUrls, advertiseClientUrls }: ServerConfig): readonly string[] {
-  const advertised = advertiseClientUrls.map((url) => new URL(url).hostname.replaceAll(/[[\]]/g, ''));
-  const listened = listenClientUrls.map(({ host }) => host).filter((host) => host !== '0.0.0.0' && host !== '::');
+/** All names that may be dialed: a wildcard address has none, so those of this machine are always among them. */
+export function hostsOf(listenUrls: readonly ListenUrl[], advertiseUrls: readonly string[]): readonly string[] {
+  const advertised = advertiseUrls.map((url) => new URL(url).hostname.replaceAll(/[[\]]/g, ''));
+  const listened = listenUrls.map(({ host }) => host).filter((host) => host !== '0.0.0.0' && host !== '::');
   return [...new Set([...listened, ...advertised, 'localhost', '127.0.0.1', '::1', hostname()])];
 }

@@ -4,12 +4,14 @@ import { EngineHealth } from './engines/engine-health.ts';
 import { engineTroubles } from './engines/engine-trouble.ts';
 import { type AuditLog, openAuditLog } from './logging/audit-log.ts';
 import { createLogger, type Logger } from './logging/logger.ts';
-import { openClientTls } from './open-client-tls.ts';
+import { openClientTls, type ClientTlsParts } from './open-client-tls.ts';
 import { openEngine } from './open-engine.ts';
+import { openPeerTls, type PeerTls } from './open-peer-tls.ts';
 import { systemRandom } from './random/system-random.ts';
 import type { RunningServer } from './server-options.ts';
 import { Server } from './server.ts';
 import { systemClock } from './time/system-clock.ts';
+import type { ClientTls } from './transport/tls-acceptor.ts';
 
 const unguardedText =
   'open to other machines, and authentication is disabled: every client that reaches this server can read and change ' +
@@ -37,13 +39,13 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
   const engine = await openEngine(config, { engineHealth, log, onLockLost });
   const parts = { log, clock: systemClock, random: systemRandom };
-  const clientTls = await openClientTls(config, parts).catch(async (error: unknown) => {
+  const tls = await openTls(config, parts).catch(async (error: unknown) => {
     await engine.close();
     throw error;
   });
-  const server = await Server.open({ config, engine, engineHealth, clientTls, audit, ...parts }).catch(
+  const server = await Server.open({ config, engine, engineHealth, ...tls, audit, ...parts }).catch(
     (error: unknown) => {
-      clientTls?.credentials.close();
+      closeTls(tls);
       throw error;
     },
   );
@@ -57,6 +59,27 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
   const unguarded = server.state.auth.enabled ? [] : unguardedUrls(config);
   if (unguarded.length > 0) log.warn({ urls: unguarded }, unguardedText);
   return server;
+}
+
+interface Tls {
+  readonly clientTls: ClientTls | undefined;
+  readonly peerTls: PeerTls | undefined;
+}
+
+/** Only servers on a shared log connect to others. */
+async function openTls(config: ServerConfig, parts: ClientTlsParts): Promise<Tls> {
+  const clientTls = await openClientTls(config, parts);
+  try {
+    return { clientTls, peerTls: config.engine.includes('://') ? await openPeerTls(config, parts) : undefined };
+  } catch (error) {
+    clientTls?.credentials.close();
+    throw error;
+  }
+}
+
+function closeTls({ clientTls, peerTls }: Tls): void {
+  clientTls?.credentials.close();
+  peerTls?.close();
 }
 
 async function openAudit({ auditLog: path }: ServerConfig, log: Logger): Promise<AuditLog | undefined> {

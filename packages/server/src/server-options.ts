@@ -8,6 +8,7 @@ import type { LogEngine } from './engines/log-engine.ts';
 import type { Logger } from './logging/logger.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
+import type { PeerTls } from './open-peer-tls.ts';
 import type { ClientTls } from './transport/tls-acceptor.ts';
 import type { TransportOptions } from './transport/http2-transport.ts';
 
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly random: Random;
   /** Where an address has https. */
   readonly clientTls?: ClientTls | undefined;
+  /** For https:// addresses of other servers. Closed with the server. */
+  readonly peerTls?: PeerTls | undefined;
   /** Sockets by default. */
   readonly network?: ServerNetwork;
   /** Where requests are recorded; nowhere by default. Closed with the server. */

@@ -145,6 +145,7 @@ export class Server implements RunningServer {
     this.#api.watch.close(statusNamed('Stopped'));
     await this.#api.transport.close({ graceMs: closeGraceMs });
     this.#options.clientTls?.credentials.close();
+    this.#options.peerTls?.close();
     // Until here the leader may still answer the calls that clients wait for.
     this.#cluster?.stop();
     this.driver.stop(new Error('the server is stopping'));
@@ -239,6 +240,7 @@ export class Server implements RunningServer {
       leadership: this.#leadership,
       driver: this.driver,
       open: this.#options.network?.openLeaderStream,
+      tls: () => this.#options.peerTls?.dial() ?? {},
       identity: this.#identity,
       run: this.#run,
       leaderId: this.#leaderId,

@@ -1,4 +1,5 @@
 import type { Entry } from '@tenure/core';
+import type { GrpcTls } from '@tenure/grpc-client';
 import type { Acknowledged } from '../engines/log-engine.ts';
 import type { Identity } from '../api/identity.ts';
 import type { MembershipServiceOptions } from '../api/membership-service.ts';
@@ -41,13 +42,13 @@ export interface ClusterOptions {
   readonly answer: PeerServiceOptions['answer'];
   /** Opens a stream to the leader; over gRPC by default. */
   readonly open?: OpenLeaderStream | undefined;
+  /** The certificates for a stream that is opened now. */
+  readonly tls: () => GrpcTls;
   /** There has been no leader for so long that clients should try another server. */
   readonly onLost: () => void;
   readonly warn: (message: string) => void;
   readonly onFailed: (error: Error) => void;
 }
-
-const overGrpc: OpenLeaderStream = (address, listener) => new GrpcLeaderStream(address, listener);
 
 /**
  * The parts of a server that exist only on a shared log: the stream from each follower to the leader, the requests on
@@ -70,7 +71,9 @@ export class Cluster {
   readonly #monitor: LeaderMonitor;
 
   constructor(options: ClusterOptions) {
-    const { clock, random, open = overGrpc } = options;
+    const { clock, random, tls } = options;
+    const overGrpc: OpenLeaderStream = (url, listener) => new GrpcLeaderStream(url, listener, tls());
+    const { open = overGrpc } = options;
     const { replica, driver, identity, leaderId, run, lookNow, warn, onFailed, onLost } = options;
     const { memberId } = identity;
     this.#options = options;

@@ -12,18 +12,13 @@ export function areMemberUrls(urls: readonly string[]): boolean {
 }
 
 /** The address that a member has registered; undefined for an invalid one. */
-export function parseMemberUrl(url: string): MemberAddress | undefined {
+export function parseMemberUrl(url: string): ListenUrl | undefined {
   if (url.length > maxUrlChars) return undefined;
   try {
-    const { scheme, host, port } = parseUrl(url);
-    return port === 0 ? undefined : { host, port, isForServers: scheme === 'http' };
+    const address = parseUrl(url);
+    return address.port === 0 ? undefined : address;
   } catch (error) {
     if (error instanceof ConfigError) return undefined;
     throw error;
   }
-}
-
-export interface MemberAddress extends Omit<ListenUrl, 'scheme'> {
-  /** Servers connect to each other without TLS: an https address is a proxy's, for clients only. */
-  readonly isForServers: boolean;
 }

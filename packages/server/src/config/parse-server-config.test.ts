@@ -1,4 +1,5 @@
 // Reason for length: a table with one row per setting, and one per refusal.
+import { defaultCiphers } from '../tls/cipher-suites.ts';
 import { resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import fc from 'fast-check';
@@ -61,6 +62,17 @@ describe('without flags', () => {
       logLevel: 'warn',
       auditLog: '',
       bcryptCost: 10,
+      peerTls: {
+        options: {
+          files: { certFile: '', keyFile: '', trustedCaFile: '', crlFile: '' },
+          allowedHostnames: [],
+          minVersion: 'TLSv1.3',
+          maxVersion: 'TLSv1.3',
+          ciphers: defaultCiphers,
+        },
+        selfSigned: undefined,
+        isUnverified: false,
+      },
     });
     expect(warnings([])).toEqual([]);
   });
@@ -95,6 +107,9 @@ const withTls = {
   TENURE_TRUSTED_CA_FILE: 'a',
 };
 const tlsFile = { text: 'file.pem', other: 'other.pem', given: withTls, value: 'file.pem' };
+
+const withPeerTls = { TENURE_PEER_CERT_FILE: 'c', TENURE_PEER_KEY_FILE: 'k', TENURE_PEER_TRUSTED_CA_FILE: 'a' };
+const peerFile = { text: 'file.pem', other: 'other.pem', given: withPeerTls, value: 'file.pem' };
 
 const samples: Record<SettingName, Sample> = {
   name: { text: 'infra1', other: 'infra2', read: (made) => made.name, value: 'infra1' },
@@ -219,6 +234,16 @@ const samples: Record<SettingName, Sample> = {
     read: ({ clientTls }) => clientTls?.options.ciphers.split(':').slice(3),
     value: ['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-AES256-GCM-SHA384'],
   },
+  peerCertFile: { ...peerFile, read: ({ peerTls }) => peerTls.options.files.certFile },
+  peerKeyFile: { ...peerFile, read: ({ peerTls }) => peerTls.options.files.keyFile },
+  peerTrustedCaFile: { ...peerFile, read: ({ peerTls }) => peerTls.options.files.trustedCaFile },
+  peerCrlFile: { ...peerFile, read: ({ peerTls }) => peerTls.options.files.crlFile },
+  peerAutoTls: {
+    text: 'true',
+    other: 'false',
+    read: ({ peerTls: { selfSigned, isUnverified } }) => ({ selfSigned, isUnverified }),
+    value: { selfSigned: { validityYears: 1 }, isUnverified: true },
+  },
   logLevel: { text: 'debug', other: 'info', read: (made) => made.logLevel, value: 'debug' },
 };
 
@@ -273,10 +298,15 @@ describe('refusals are one line that names the flag or variable and its value', 
     ],
     [['--self-signed-cert-validity', '0'], /from 1 to 100/],
     [
-      ['--engine', 'postgres://a@b/c', '--listen-client-urls', 'https://127.0.0.1:1', '--auto-tls'],
-      /--listen-client-urls must have an http:\/\/ address, too, on a log/,
+      [
+        ...['--engine', 'postgres://a@b/c', '--listen-client-urls', 'https://127.0.0.1:1', '--auto-tls'],
+        ...['--tls-max-version', 'TLS1.2'],
+      ],
+      /--tls-max-version must be TLS1.3 with --listen-client-urls https:.*:1 on a log/,
     ],
-    [['--peer-cert-file', 'x'], /TLS between servers is not there yet/],
+    [['--peer-cert-file', 'x'], /--peer-cert-file and --peer-key-file go together/],
+    [['--peer-client-cert-auth'], /at the addresses for clients, whose flags hold/],
+    [['--peer-crl-file', 'x'], /--peer-crl-file needs --peer-trusted-ca-file/],
     [['--client-cert-file', 'x'], /no client of its own/],
     [['--listen-client-urls', 'unix://sock'], /unix socket, which is not supported/],
     [['--listen-client-urls', 'http://example.com:1'], /must name an IP address or localhost.*"example.com"/],
@@ -293,7 +323,6 @@ describe('refusals are one line that names the flag or variable and its value', 
     [['--quota-backend-bytes', '-1'], /whole number from 0/],
     [['--quota-backend-bytes', '2GB'], /whole number/],
     [['--max-request-bytes', '0'], /from 1/],
-    [['--advertise-client-urls', 'https://a:443', '--engine', 'etcd://a:1/b'], /an http:\/\/ address, too, on a log/],
     [['--advertise-client-urls', 'https://a'], /must look like/],
     [['--max-txn-ops', '1.5'], /whole number/],
     [['--auto-compaction-mode', 'hourly'], /one of periodic, revision/],

@@ -5,6 +5,7 @@ import { ConfigError } from './config-error.ts';
 import { flagOf, readFlags, variableOf } from './flags.ts';
 import { helpText } from './help-text.ts';
 import { formatUrl, isLoopback } from './listen-url.ts';
+import { joinPeerTls, strayPeerTls } from './peer-tls.ts';
 import type { ServerConfig } from './server-config.ts';
 import type { Setting } from './setting.ts';
 import { type SettingName, type SettingValues, settings } from './settings.ts';
@@ -34,7 +35,12 @@ export function parseServerConfig(source: ConfigSource): ConfigOutcome {
     const password = source.env[passwordVariable] ?? '';
     const given = values as SettingValues;
     const config = joinValues(given, password, flags.values.has('autoCompactionRetention'));
-    const warnings = [...warningsOf(config), ...strayTls(given), ...unknownVariables(source.env)];
+    const warnings = [
+      ...warningsOf(config),
+      ...strayTls(given),
+      ...strayPeerTls(given),
+      ...unknownVariables(source.env),
+    ];
     return { kind: 'config', config, warnings };
   } catch (error) {
     if (error instanceof ConfigError) return { kind: 'refused', message: error.message };
@@ -73,7 +79,8 @@ function parseNamed<T>(name: string, text: string, parse: (text: string) => T): 
 const defaultQuotaBytes = Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2));
 
 function joinValues(values: SettingValues, password: string, retentionFromFlag: boolean): ServerConfig {
-  const { clientTls, others } = joinClientTls(values);
+  const { clientTls, others: notClients } = joinClientTls(values);
+  const { peerTls, others } = joinPeerTls(values, notClients);
   const { autoCompactionMode, autoCompactionRetention, quotaBackendBytes, ...rest } = others;
   const { minLeaseTtl, heartbeatInterval, electionTimeout, watchProgressNotifyInterval, ...timed } = rest;
   const { authTokenTtl, ...plain } = timed;
@@ -83,6 +90,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     listenClientUrls: Object.freeze(values.listenClientUrls.map((url) => Object.freeze(url))),
     advertiseClientUrls: Object.freeze(values.advertiseClientUrls),
     clientTls,
+    peerTls,
     quotaBackendBytes: quotaBackendBytes === 0 ? defaultQuotaBytes : quotaBackendBytes,
     autoCompaction: Object.freeze(
       parseNamed(retentionName, autoCompactionRetention, (text) => parseAutoCompaction(autoCompactionMode, text)),
@@ -105,10 +113,11 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     advertiseClientUrls.length > 0
       ? [flagOf('advertiseClientUrls'), advertiseClientUrls]
       : [flagOf('listenClientUrls'), listenClientUrls.map(formatUrl)];
-  if (config.engine.includes('://') && urls.every((url) => url.startsWith('https:'))) {
+  const isForTls = urls.every((url) => url.startsWith('https:'));
+  if (config.engine.includes('://') && isForTls && clientTls?.options.maxVersion === 'TLSv1.2') {
     throw new ConfigError(
-      `${flag} must have an http:// address, too, on a log that several servers share: ` +
-        'there they reach each other, without TLS',
+      `--tls-max-version must be TLS1.3 with ${flag} ${urls.join()} on a log that several servers share: ` +
+        'there they reach each other',
     );
   }
   return Object.freeze(config);

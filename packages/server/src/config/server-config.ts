@@ -17,6 +17,16 @@ export interface ClientTlsConfig {
   readonly namesCaller: boolean;
 }
 
+/** How servers connect to each other at https:// addresses. */
+export interface PeerTlsConfig {
+  /** With '' for the names of files that are not given, or that the server makes. */
+  readonly options: TlsOptions;
+  /** Undefined: no certificate is made. */
+  readonly selfSigned: { readonly validityYears: number } | undefined;
+  /** The certificate of another server may be any. */
+  readonly isUnverified: boolean;
+}
+
 /** All settings of a server, checked and frozen. Created only by `parseServerConfig`. */
 export interface ServerConfig {
   /** The member's name, as MemberList shows it. */
@@ -46,6 +56,7 @@ export interface ServerConfig {
   readonly clientTls: ClientTlsConfig | undefined;
   /** Empty: the listen URLs, with the bound ports. */
   readonly advertiseClientUrls: readonly string[];
+  readonly peerTls: PeerTlsConfig;
   /** Estimated bytes of the state in memory at which the NOSPACE alarm is raised; never 0. */
   readonly quotaBackendBytes: number;
   readonly maxRequestBytes: number;

@@ -2,7 +2,16 @@ import { ConfigError } from './config-error.ts';
 
 /** One setting, from which the flag, the environment variable and the line of help are generated. */
 export interface Setting<T> {
-  readonly group: 'Member' | 'Clients' | 'Authentication' | 'TLS' | 'Leases' | 'Storage' | 'Limits' | 'Logs';
+  readonly group:
+    | 'Member'
+    | 'Clients'
+    | 'Authentication'
+    | 'TLS'
+    | 'Servers'
+    | 'Leases'
+    | 'Storage'
+    | 'Limits'
+    | 'Logs';
   /** The placeholder of the value in the help. */
   readonly value: string;
   /** Parsed like a given text when neither flag nor environment has one. */

@@ -5,6 +5,7 @@ import { ConfigError } from './config-error.ts';
 import { parseGoDurationMs } from '@tenure/protocol';
 import { parseAdvertiseUrls, parseListenUrls } from './listen-url.ts';
 import { maxMemberNameChars } from './member-address.ts';
+import { peerSettings } from './peer-settings.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
 import { oneOf, setting, trueOrFalse, wholeNumber } from './setting.ts';
 import { tlsSettings } from './tls-settings.ts';
@@ -78,10 +79,11 @@ export const settings = {
     value: 'URL,...',
     fallback: '',
     fallbackShown: 'the addresses that are listened on',
-    help: 'Addresses that clients are told to use. On a shared log servers need one with http.',
+    help: 'Addresses that clients are told to use. On a shared log other servers use them, too.',
     parse: parseAdvertiseUrls,
   }),
   ...tlsSettings,
+  ...peerSettings,
   watchProgressNotifyInterval: setting({
     group: 'Clients',
     value: 'DURATION',

@@ -115,13 +115,11 @@ export class TlsCredentials {
 /** Reads the files and checks that they fit together. */
 async function readContext({ files, minVersion, maxVersion, ciphers }: TlsOptions): Promise<SecureContextOptions> {
   const { certFile, keyFile, trustedCaFile, crlFile } = files;
-  const cert = (await readNamed(certFile)).toString('latin1');
-  const key = (await readNamed(keyFile)).toString('latin1');
+  const own = certFile === '' ? {} : await readPair(certFile, keyFile);
   const ca = trustedCaFile === '' ? undefined : (await readNamed(trustedCaFile)).toString('latin1');
   const crl = crlFile === '' ? undefined : revocationLists(await readNamed(crlFile));
   const context: SecureContextOptions = {
-    cert,
-    key,
+    ...own,
     ...(ca === undefined ? {} : { ca }),
     ...(crl === undefined ? {} : { crl }),
     minVersion,
@@ -133,11 +131,6 @@ async function readContext({ files, minVersion, maxVersion, ciphers }: TlsOption
     // resumed one would keep the result of the first, also after a revocation.
     secureOptions: constants.SSL_OP_NO_TICKET | noRenegotiation,
   };
-  try {
-    createSecureContext({ cert, key });
-  } catch (error) {
-    throw fault(`${certFile} and ${keyFile} are no certificate with its key`, error);
-  }
   if (ca !== undefined && !ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw new Error(`${trustedCaFile} holds no certificate in PEM`);
   }
@@ -148,6 +141,17 @@ async function readContext({ files, minVersion, maxVersion, ciphers }: TlsOption
     throw fault(`TLS cannot be set up with ${others === '' ? certFile : others}`, error);
   }
   return context;
+}
+
+async function readPair(certFile: string, keyFile: string): Promise<{ readonly cert: string; readonly key: string }> {
+  const cert = (await readNamed(certFile)).toString('latin1');
+  const key = (await readNamed(keyFile)).toString('latin1');
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw fault(`${certFile} and ${keyFile} are no certificate with its key`, error);
+  }
+  return { cert, key };
 }
 
 async function readNamed(name: string): Promise<Buffer> {

@@ -1,6 +1,9 @@
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
-/** PEM files, which are read again when they change; '' for none. A revocation list may also be DER. */
+/**
+ * PEM files, which are read again when they change; '' for none. A revocation list may also be DER. Only the side that
+ * connects does without a certificate.
+ */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;

@@ -1,4 +1,6 @@
 import { constants, type ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { Budget } from './budget.ts';
 import type { Connection, OpenCall } from './connection.ts';
 import type { GrpcStatus } from './grpc-status.ts';
@@ -47,6 +49,7 @@ export class Http2Connection implements Connection {
   isPeer = false;
   /** Called when that is known. */
   onPeer: () => void = () => {};
+  readonly #carrier: Socket | undefined;
   #pings = 0;
   #settings = 0;
   #resets = 0;
@@ -57,9 +60,11 @@ export class Http2Connection implements Connection {
   #bytesReadAtPong = -1;
   #pingTimer: NodeJS.Timeout | undefined;
 
-  constructor(session: ServerHttp2Session, shared: SharedByConnections, commonName?: string) {
+  /** `carrier`: the socket that carries its bytes in clear. */
+  constructor(session: ServerHttp2Session, shared: SharedByConnections, carrier?: Socket, commonName?: string) {
     const { limits, log, budgets, replies, http } = shared;
     this.session = session;
+    this.#carrier = carrier;
     this.commonName = commonName;
     this.remoteAddress = session.socket.remoteAddress ?? '';
     this.limits = limits;
@@ -101,6 +106,13 @@ export class Http2Connection implements Connection {
   drain(status: GrpcStatus): void {
     this.session.close();
     for (const call of this.lastingCalls) call.refuse(status);
+  }
+
+  keyingMaterial(label: string, bytes: number): Buffer | undefined {
+    const carrier = this.#carrier;
+    // With TLS 1.2 two connections may have the same keys.
+    if (!(carrier instanceof TLSSocket) || carrier.destroyed || carrier.getProtocol() !== 'TLSv1.3') return undefined;
+    return carrier.exportKeyingMaterial(bytes, label, Buffer.alloc(0));
   }
 
   trustPeer(): void {

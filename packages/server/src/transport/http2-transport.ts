@@ -265,7 +265,7 @@ class Http2Transport implements Transport {
     const server = createHttp2Server(http2Options(this.#limits));
     server.on('session', (session) => {
       const accepting = this.#accepting;
-      const connection = new Http2Connection(session, this.#shared, accepting?.commonName);
+      const connection = new Http2Connection(session, this.#shared, accepting?.carrier, accepting?.commonName);
       this.#connections.add(connection);
       session.on('close', () => {
         this.#connections.delete(connection);

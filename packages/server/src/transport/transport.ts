@@ -21,6 +21,11 @@ export interface CallerConnection {
    * one was verified. Undefined without such a certificate, and over HTTP/1.1.
    */
   readonly commonName: string | undefined;
+  /**
+   * Bytes derived under this label from the keys of the connection, which the two ends of a TLS 1.3 connection alone can
+   * compute. Undefined on any other connection, and on a closed one.
+   */
+  keyingMaterial?(label: string, bytes: number): Buffer | undefined;
 }
 
 /** A call as services see it. */

@@ -8,9 +8,9 @@ import type { LinkEnd } from './leader-stream.ts';
 const settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 const goaway = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-function endOf(address: string): Promise<LinkEnd> {
+function endOf(url: string): Promise<LinkEnd> {
   return new Promise((onEnd) => {
-    const stream = new GrpcLeaderStream(address, { onOpen: () => {}, onMessage: () => {}, onDrain: () => {}, onEnd });
+    const stream = new GrpcLeaderStream(url, { onOpen: () => {}, onMessage: () => {}, onDrain: () => {}, onEnd });
     expect(stream.write(Buffer.alloc(0))).toBe(false);
   });
 }
@@ -24,8 +24,8 @@ test('the stream ends if the leader closes after its SETTINGS, or if its address
     leader.listen(0, '127.0.0.1');
     await once(leader, 'listening');
     const { port } = leader.address() as AddressInfo;
-    expect((await endOf(`127.0.0.1:${port}`)).code).toBe(GrpcCode.unavailable);
+    expect((await endOf(`http://127.0.0.1:${port}`)).code).toBe(GrpcCode.unavailable);
     leader.close();
   }
-  expect(await endOf('1.2.3.4.5:2379')).toEqual({ code: GrpcCode.unavailable, details: 'Invalid URL' });
+  expect(await endOf('http://1.2.3.4.5:2379')).toEqual({ code: GrpcCode.unavailable, details: 'Invalid URL' });
 });

@@ -1,5 +1,6 @@
-import { GrpcCallError, GrpcChannel, type GrpcStream } from '@tenure/grpc-client';
+import { GrpcCallError, GrpcChannel, type GrpcStream, type GrpcTls } from '@tenure/grpc-client';
 import { GrpcCode } from '../../transport/grpc-status.ts';
+import { channelOf } from '../link/link-proof.ts';
 import type { LeaderStream, LeaderStreamListener, LinkEnd } from './leader-stream.ts';
 
 /** The interval of PINGs: only a missing answer shows that the network drops everything. */
@@ -14,13 +15,24 @@ const connectTimeoutMs = 2_000;
 export class GrpcLeaderStream implements LeaderStream {
   readonly #channel: GrpcChannel;
   readonly #listener: LeaderStreamListener;
+  readonly #isSecure: boolean;
   /** Called once the connection is open. */
   #stream: GrpcStream | undefined;
   #isOver = false;
 
-  constructor(address: string, listener: LeaderStreamListener) {
+  /** `tls`: the certificates at an https URL. */
+  constructor(url: string, listener: LeaderStreamListener, tls: GrpcTls = {}) {
     this.#listener = listener;
-    this.#channel = new GrpcChannel({ address, maxMessageBytes, keepAliveIntervalMs, keepAliveTimeoutMs });
+    const [scheme, address = ''] = url.split('://');
+    this.#isSecure = scheme === 'https';
+    this.#channel = new GrpcChannel({
+      address,
+      // Only from TLS 1.3 on are the keys of a connection its own: see channelLabel.
+      ...(this.#isSecure ? { tls: { ...tls, minVersion: 'TLSv1.3' } } : {}),
+      maxMessageBytes,
+      keepAliveIntervalMs,
+      keepAliveTimeoutMs,
+    });
     void this.#connect();
   }
 
@@ -48,13 +60,20 @@ export class GrpcLeaderStream implements LeaderStream {
       this.#over(endOf(error));
       return;
     }
+    const channel = this.#isSecure ? channelOf(stream) : undefined;
+    if (this.#isSecure && channel === undefined) {
+      stream.on('error', () => {});
+      stream.cancel();
+      this.#over({ code: GrpcCode.unavailable, details: 'the connection was closed' });
+      return;
+    }
     this.#stream = stream;
     let end: LinkEnd = { code: GrpcCode.ok, details: '' };
     stream.on('data', (bytes: Buffer) => this.#listener.onMessage(bytes));
     stream.on('drain', () => this.#listener.onDrain());
     stream.on('error', (error) => (end = endOf(error)));
     stream.on('close', () => this.#over(end));
-    this.#listener.onOpen();
+    this.#listener.onOpen(channel);
   }
 
   #over(end: LinkEnd): void {

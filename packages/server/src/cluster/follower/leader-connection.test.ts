@@ -77,8 +77,8 @@ test('a server cannot claim that a name is taken before it has proved to be the 
   const { transport, port } = await startTestServer({ '/tenure.peer.v1.Peer/Link': link });
   cleanups.push(() => transport.close({ graceMs: 200 }));
   const { code, details } = await new Promise<{ code: number; details: string }>((resolve) => {
-    const address = `127.0.0.1:${port}`;
-    const connection = new LeaderConnection(followerOptions({ address, onClosed: (_, status) => resolve(status) }));
+    const url = `http://127.0.0.1:${port}`;
+    const connection = new LeaderConnection(followerOptions({ url, onClosed: (_, status) => resolve(status) }));
     cleanups.push(() => connection.close());
   });
   expect(code).toBe(GrpcCode.unavailable);

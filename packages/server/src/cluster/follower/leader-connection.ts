@@ -10,7 +10,7 @@ import type { LeaderLink } from '../../replica/leader-link.ts';
 import type { PendingProposal } from '../../replica/pending-proposals.ts';
 import { newestCommandKind } from '../../replica/command-codec.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
-import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from '../link/link-proof.ts';
+import { isNonce, newNonce, noChannel, noNonce, proofOf, proves, type LinkTranscript } from '../link/link-proof.ts';
 import type { LeaderView } from '../link/leader-view.ts';
 import { requestedBy, requesterBytes, requesterIn, type RequesterMessage } from '../link/requester-message.ts';
 import type { LeaderStream, LinkEnd, OpenLeaderStream } from './leader-stream.ts';
@@ -21,8 +21,8 @@ export interface LeaderConnectionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly open: OpenLeaderStream;
-  /** host:port */
-  readonly address: string;
+  /** See OpenLeaderStream. */
+  readonly url: string;
   readonly epoch: number;
   readonly memberId: bigint;
   readonly run: number;
@@ -75,6 +75,8 @@ export class LeaderConnection implements LeaderLink {
   readonly #questions = new Map<bigint, Waiting<number>>();
   readonly #calls = new Map<bigint, Waiting<Buffer>>();
   readonly #nonce: Buffer;
+  /** See LinkTranscript. */
+  #channel = noChannel;
   #sequence = 0n;
   /** The largest message that the leader accepts. Its limits may be lower than those of this server. */
   #maxMessageBytes = Infinity;
@@ -87,22 +89,23 @@ export class LeaderConnection implements LeaderLink {
   constructor(options: LeaderConnectionOptions) {
     this.epoch = options.epoch;
     this.#options = options;
-    const { clock, random, open, address } = options;
+    const { clock, random, open, url } = options;
     this.#nonce = newNonce(random);
     const send = (requests: readonly Request[]): boolean => this.#write(this.#merged(requests));
     this.#outbox = new SendQueue(clock, send, { bytesOf, maxBytes: maxToldBytes });
-    this.#stream = open(address, {
-      onOpen: () => this.#greet(),
+    this.#stream = open(url, {
+      onOpen: (channel) => this.#greet(channel),
       onMessage: (bytes) => this.#receiveBytes(bytes),
       onDrain: () => this.#outbox.drained(),
       onEnd: (end) => this.#over(end),
     });
   }
 
-  #greet(): void {
+  #greet(channel: Uint8Array = noChannel): void {
+    this.#channel = channel;
     const { epoch, memberId, run, secret } = this.#options;
     const mac = proofOf('greeting', secret, this.#transcript(noNonce));
-    const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch), mac };
+    const hello = { memberId, nonce: this.#nonce, run: String(run), epoch: BigInt(epoch), mac, channel };
     this.#write({ hello: { ...hello, newestCommand: newestCommandKind } });
   }
 
@@ -224,12 +227,12 @@ export class LeaderConnection implements LeaderLink {
 
   /** The leader proves first: a server that has taken its address learns nothing from this side. */
   #prove(challenge: peerpb.Challenge | undefined): void {
-    const { address, secret } = this.#options;
+    const { url, secret } = this.#options;
     const transcript = this.#transcript(challenge?.nonce ?? noNonce);
     const isGood =
       challenge !== undefined && isNonce(challenge.nonce) && proves(challenge.mac, 'leader', secret, transcript);
     if (!isGood) {
-      this.#complaint = impostorAt(address);
+      this.#complaint = impostorAt(url);
       this.close();
       return;
     }
@@ -240,7 +243,7 @@ export class LeaderConnection implements LeaderLink {
   #transcript(leaderNonce: Uint8Array): LinkTranscript {
     const { clusterId, epoch, leader, memberId, run } = this.#options;
     const said = { clusterId, epoch: BigInt(epoch), leader, memberId, run: String(run) };
-    return { ...said, followerNonce: this.#nonce, leaderNonce };
+    return { ...said, followerNonce: this.#nonce, leaderNonce, channel: this.#channel };
   }
 
   /** A later question covers the earlier ones. */
@@ -260,12 +263,22 @@ export class LeaderConnection implements LeaderLink {
     else waiting.reject(new GrpcStatus(code as GrpcCode, message));
   }
 
+  /** What a server means that rejects this side's greeting. */
+  #suspicion(code: number): string | undefined {
+    const { url } = this.#options;
+    // It cannot prove that it knows the secret either.
+    if (code === GrpcCode.permissionDenied) return impostorAt(url);
+    if (code !== GrpcCode.failedPrecondition) return undefined;
+    return (
+      `between this server and the one at ${url} something ends TLS, a proxy or an attacker: servers must reach each ` +
+      'other directly'
+    );
+  }
+
   #over(status: LinkEnd): void {
     if (this.#closed) return;
     this.#closed = true;
-    // A server that rejects this side's greeting cannot prove that it knows the secret either.
-    const isRejected = !this.#isProved && status.code === GrpcCode.permissionDenied;
-    const details = isRejected ? impostorAt(this.#options.address) : (this.#complaint ?? status.details);
+    const details = this.#complaint ?? (this.#isProved ? undefined : this.#suspicion(status.code)) ?? status.details;
     const lost = new ProposalError('deposed', `the stream to the leader ended: ${details}`);
     for (const { reject } of [...this.#questions.values(), ...this.#calls.values()]) reject(lost);
     this.#questions.clear();
@@ -275,8 +288,8 @@ export class LeaderConnection implements LeaderLink {
   }
 }
 
-function impostorAt(address: string): string {
-  return `the server at ${address} does not know the secret of this cluster`;
+function impostorAt(url: string): string {
+  return `the server at ${url} does not know the secret of this cluster`;
 }
 
 function tooLarge(): ProposalError {

@@ -1,7 +1,7 @@
 import { VirtualClock } from '@tenure/test-support';
 import { expect, test, vi } from 'vitest';
 import type { Replica } from '../../replica/replica.ts';
-import { hostAndPort, LeaderFinder } from './leader-finder.ts';
+import { dialedUrl, LeaderFinder } from './leader-finder.ts';
 import { leaderName, memberOfLeader } from '../link/member-name.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { systemClock } from '../../time/system-clock.ts';
@@ -9,9 +9,9 @@ import { systemRandom } from '../../random/system-random.ts';
 import { GrpcLeaderStream } from './grpc-leader-stream.ts';
 
 test('a follower connects to the port that the leader has registered, also to port 80', () => {
-  expect(hostAndPort('http://10.0.0.7:2379')).toBe('10.0.0.7:2379');
-  expect(hostAndPort('http://tenure.example:80')).toBe('tenure.example:80');
-  expect(hostAndPort('http://[::1]:80')).toBe('[::1]:80');
+  expect(dialedUrl('http://10.0.0.7:2379')).toBe('http://10.0.0.7:2379');
+  expect(dialedUrl('http://tenure.example:80')).toBe('http://tenure.example:80');
+  expect(dialedUrl('http://[::1]:80')).toBe('http://[::1]:80');
 });
 
 test('invalid addresses in the log are skipped', () => {
@@ -24,7 +24,7 @@ test('invalid addresses in the log are skipped', () => {
     'unix:///x',
     `http://${'h'.repeat(400)}:1`,
   ];
-  for (const url of nonsense) expect(hostAndPort(url), url).toBeUndefined();
+  for (const url of nonsense) expect(dialedUrl(url), url).toBeUndefined();
 });
 
 test('a leader with an invalid address is reported once, and reached at its other addresses', async () => {
@@ -38,7 +38,7 @@ test('a leader with an invalid address is reported once, and reached at its othe
   const finder = new LeaderFinder({
     clock: systemClock,
     random: systemRandom,
-    open: (address, listener) => new GrpcLeaderStream(address, listener),
+    open: (url, listener) => new GrpcLeaderStream(url, listener),
     replica: { state: pair.state, position: pair.position, linked: () => undefined } as unknown as Replica,
     memberId: 2n,
     run: 5,

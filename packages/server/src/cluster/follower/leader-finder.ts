@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
 import type { Member } from '@tenure/core';
+import { formatUrl } from '../../config/listen-url.ts';
 import { parseMemberUrl } from '../../config/member-address.ts';
 import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -52,15 +52,10 @@ function quoted(urls: readonly string[]): string {
   return urls.map((url) => JSON.stringify(url.slice(0, maxShownChars))).join(', ');
 }
 
-/**
- * The address for servers of a member that has registered this URL. Undefined for the address of a proxy and for an
- * invalid address; any server may have registered it.
- */
-export function hostAndPort(url: string): string | undefined {
+/** The URL as servers dial it. Undefined for an invalid one; any server may have registered it. */
+export function dialedUrl(url: string): string | undefined {
   const address = parseMemberUrl(url);
-  if (address?.isForServers !== true) return undefined;
-  const { host, port } = address;
-  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return address && formatUrl(address);
 }
 
 /**
@@ -105,7 +100,7 @@ export class LeaderFinder {
     const { leader, members } = replica.state;
     if (this.#linked || leader === leaderId || leader === '') return undefined;
     const member = members.find(({ id }) => id === memberOfLeader(leader));
-    const isKnown = member !== undefined && this.#addressesOf(member).length > 0;
+    const isKnown = member !== undefined && this.#urlsOf(member).length > 0;
     return isKnown ? clientReasons.leaderUnreachable : clientReasons.leaderUnknown;
   }
 
@@ -120,26 +115,25 @@ export class LeaderFinder {
     if (leader === '' || leader === leaderId || this.#connection !== undefined || this.#cancelRetry !== undefined)
       return;
     const member = replica.state.members.find(({ id }) => id === memberOfLeader(leader));
-    const addresses = member === undefined ? [] : this.#addressesOf(member);
-    const address = addresses[this.#tries % Math.max(1, addresses.length)];
-    if (address === undefined) return;
+    const urls = member === undefined ? [] : this.#urlsOf(member);
+    const url = urls[this.#tries % Math.max(1, urls.length)];
+    if (url === undefined) return;
     this.#tries += 1;
     this.#waits = 0;
-    this.#connect(epoch, address);
+    this.#connect(epoch, url);
   }
 
   /** Skips invalid addresses: the log may hold any text that a server has registered. */
-  #addressesOf({ name, clientUrls }: Member): readonly string[] {
-    const addresses = clientUrls.map(hostAndPort).filter((address) => address !== undefined);
-    if (addresses.length < clientUrls.length && this.#reported !== clientUrls) {
+  #urlsOf({ name, clientUrls }: Member): readonly string[] {
+    const urls = clientUrls.map(dialedUrl).filter((url) => url !== undefined);
+    if (urls.length < clientUrls.length && this.#reported !== clientUrls) {
       this.#reported = clientUrls;
       const shown = clientUrls.filter((url) => parseMemberUrl(url) === undefined).slice(0, maxShownUrls);
-      if (shown.length === 0) return addresses;
       this.#options.warn(
         `the member ${name.slice(0, maxShownChars)} has registered an invalid address: ${quoted(shown)}`,
       );
     }
-    return addresses;
+    return urls;
   }
 
   stop(): void {
@@ -159,14 +153,14 @@ export class LeaderFinder {
     this.look();
   }
 
-  #connect(epoch: number, address: string): void {
+  #connect(epoch: number, url: string): void {
     const { clock, random, open } = this.#options;
     const { replica, memberId, run, lookNow, onRenewed, onRenewalRefused, onLinked, onNameTaken } = this.#options;
     this.#connection = new LeaderConnection({
       clock,
       random,
       open,
-      address,
+      url,
       epoch,
       memberId,
       run,
@@ -216,8 +210,7 @@ export class LeaderFinder {
     if (this.#unreachableLeader.isReported || clock.monotonicMs() - this.#unreachableLeader.sinceMs < quietMs) return;
     this.#unreachableLeader.isReported = true;
     const member = members.find(({ id }) => id === memberOfLeader(leader));
-    const addresses = member === undefined ? [] : this.#addressesOf(member);
-    const shown = addresses.slice(0, maxShownUrls).map((address) => `http://${address}`);
+    const shown = (member === undefined ? [] : this.#urlsOf(member)).slice(0, maxShownUrls);
     const name = member?.name.slice(0, maxShownChars) ?? 'of this epoch';
     warn(`the leader ${name} (${shown.join(', ')}) cannot be reached: ${why}`);
   }

@@ -20,13 +20,13 @@ export interface LeaderStream {
 
 /** The listener of a stream. It is not called before the stream has been returned to the caller. */
 export interface LeaderStreamListener {
-  /** The stream is open: from now on messages may be sent. */
-  onOpen(): void;
+  /** The stream is open: from now on messages may be sent. `channel` is given over TLS: see LinkTranscript. */
+  onOpen(channel?: Uint8Array): void;
   onMessage(bytes: Buffer): void;
   onDrain(): void;
   /** Called once, also if the stream never opened. No other call follows. */
   onEnd(end: LinkEnd): void;
 }
 
-/** Opens a stream to the server at `address`, which is host:port. */
-export type OpenLeaderStream = (address: string, listener: LeaderStreamListener) => LeaderStream;
+/** Opens a stream to the server at this URL, which is http://host:port, or https://host:port for TLS. */
+export type OpenLeaderStream = (url: string, listener: LeaderStreamListener) => LeaderStream;

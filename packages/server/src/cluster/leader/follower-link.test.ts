@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { GrpcStatus } from '../../transport/grpc-status.ts';
 import type { DuplexCall } from '../../transport/transport.ts';
 import { FollowerLink } from './follower-link.ts';
-import { newNonce, proofOf } from '../link/link-proof.ts';
+import { newNonce, noChannel, proofOf } from '../link/link-proof.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { systemRandom } from '../../random/system-random.ts';
 import { systemClock } from '../../time/system-clock.ts';
@@ -82,7 +82,16 @@ test('the leader stops reading from a follower that sends requests and reads no 
   const [memberId, run, followerNonce] = [2n, '5', newNonce(systemRandom)];
   call.say({ hello: { memberId, run, epoch: BigInt(epoch), nonce: followerNonce } });
   const leaderNonce = call.said[0]?.challenge?.nonce ?? followerNonce;
-  const said = { clusterId, epoch: BigInt(epoch), leader, memberId, run, followerNonce, leaderNonce };
+  const said = {
+    clusterId,
+    epoch: BigInt(epoch),
+    leader,
+    memberId,
+    run,
+    followerNonce,
+    leaderNonce,
+    channel: noChannel,
+  };
   call.say({ proof: { mac: proofOf('follower', secret, said) } });
   expect({ welcome: link.welcome, isTrusted: call.isTrusted }).toEqual({ welcome: true, isTrusted: true });
 

@@ -19,7 +19,8 @@ import {
   refusalFor,
   type ProposalRefusal,
 } from './follower-proposal.ts';
-import { isNonce, newNonce, noNonce, proofOf, proves, type LinkTranscript } from '../link/link-proof.ts';
+import { channelOf, isNonce, newNonce, noChannel, noNonce, proofOf, proves } from '../link/link-proof.ts';
+import type { LinkTranscript } from '../link/link-proof.ts';
 import type { LeaderView } from '../link/leader-view.ts';
 import { requestedBy, requesterBytes, requesterIn } from '../link/requester-message.ts';
 import { SendQueue } from '../link/send-queue.ts';
@@ -68,6 +69,9 @@ const maxWaitingReplyBytes = 64 * 1024 * 1024;
 
 const wrongSecret = (): GrpcStatus =>
   new GrpcStatus(GrpcCode.permissionDenied, 'the secret of this cluster is another');
+/** The two ends do not have one connection: the other one reports what that means. */
+const otherChannel = (): GrpcStatus =>
+  new GrpcStatus(GrpcCode.failedPrecondition, 'the stream did not come over the TLS connection on which it was opened');
 /** Tells a server to try another one. This is not a refusal of etcd, so it does not have etcd's code. */
 export const notLeader = (): GrpcStatus => new GrpcStatus(GrpcCode.unavailable, errorCatalogue.NotLeader.text);
 
@@ -169,9 +173,14 @@ export class FollowerLink {
     }
     const { clusterId, secret } = replica.state;
     const { memberId, run, epoch } = hello;
+    const channel = channelOf(this.#call.connection) ?? noChannel;
+    if (Buffer.compare(channel, hello.channel) !== 0) {
+      this.end(otherChannel());
+      return;
+    }
     const leaderNonce = newNonce(this.#options.random);
     const followerNonce = Buffer.from(hello.nonce);
-    const said = { clusterId, epoch, leader: leaderId, memberId, run, followerNonce };
+    const said = { clusterId, epoch, leader: leaderId, memberId, run, followerNonce, channel };
     if (hello.mac.length > 0) {
       if (!proves(hello.mac, 'greeting', secret, { ...said, leaderNonce: noNonce })) {
         this.end(wrongSecret());

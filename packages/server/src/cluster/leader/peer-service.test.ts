@@ -11,6 +11,7 @@ import { followerOptions } from '../testing/follower-options.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { clientOf, patience, Stranger } from '../testing/stranger.ts';
 import { systemRandom } from '../../random/system-random.ts';
+import { GrpcCode } from '../../transport/grpc-status.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -194,7 +195,7 @@ describe('a stream between servers', () => {
         cleanups.push(() => connection.close());
       });
     expect(await link({})).toBe('welcome');
-    const impostor = `the server at ${server.address} does not know the secret of this cluster`;
+    const impostor = `the server at http://${server.address} does not know the secret of this cluster`;
     expect(await link({ secret: 'another' })).toBe(impostor);
     expect(await link({ clusterId: clusterId + 1n })).toBe(impostor);
     // Another run of the leader's process than the one that made the claim.
@@ -344,4 +345,25 @@ describe('the leader', () => {
     expect(last.status).toBeUndefined();
     expect((await first.ended()).code).toBe(14);
   });
+});
+
+test('a greeting that was made for a TLS connection is not accepted on a connection without TLS', async () => {
+  const server = await LeadingServer.start([2n]);
+  try {
+    const { clusterId, epoch, secret } = server.replica.state;
+    const said = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId: 2n, run: '5' };
+    const nonces = { followerNonce: newNonce(systemRandom), leaderNonce: noNonce };
+    const channel = Buffer.alloc(32, 7);
+    const mac = proofOf('greeting', secret, { ...said, ...nonces, channel });
+    const stranger = new Stranger(server);
+    stranger.say({ hello: { memberId: 2n, run: '5', epoch: said.epoch, nonce: nonces.followerNonce, mac, channel } });
+    expect(await stranger.ended()).toMatchObject({ code: GrpcCode.failedPrecondition });
+    // Without its channel, the proof does not fit.
+    const other = new Stranger(server);
+    other.say({ hello: { memberId: 2n, run: '5', epoch: said.epoch, nonce: nonces.followerNonce, mac } });
+    expect(await other.ended()).toMatchObject({ code: GrpcCode.permissionDenied });
+  } finally {
+    Stranger.cancelAll();
+    await server.close();
+  }
 });

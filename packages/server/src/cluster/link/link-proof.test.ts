@@ -1,6 +1,7 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { newNonce, proofOf, proves, type LinkRole, type LinkTranscript } from './link-proof.ts';
+import { newNonce, noChannel, proofOf, proves, type LinkRole, type LinkTranscript } from './link-proof.ts';
 import { systemRandom } from '../../random/system-random.ts';
 
 const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -13,6 +14,7 @@ const transcripts: fc.Arbitrary<LinkTranscript> = fc.record({
   run: fc.string(),
   followerNonce: nonce,
   leaderNonce: nonce,
+  channel: fc.uint8Array({ maxLength: 32 }),
 });
 const roles = fc.constantFrom<LinkRole>('leader', 'follower');
 const secrets = fc.string({ minLength: 1 });
@@ -50,10 +52,19 @@ describe('the link proof', () => {
       run: '6',
       followerNonce: newNonce(systemRandom),
       leaderNonce: newNonce(systemRandom),
+      channel: noChannel,
     };
     const mac = proofOf('follower', 'secret', transcript);
     expect(proves(mac.subarray(0, 31), 'follower', 'secret', transcript)).toBe(false);
     expect(proves(new Uint8Array(), 'follower', 'secret', transcript)).toBe(false);
     expect(() => proofOf('follower', '', transcript)).toThrow('without a secret');
   });
+});
+
+test('without TLS a proof is that of the versions before the channel', () => {
+  const transcript = { clusterId: 1n, epoch: 2n, leader: '3/4', memberId: 5n, run: '6' };
+  const nonces = { followerNonce: Buffer.alloc(32, 1), leaderNonce: Buffer.alloc(32, 2) };
+  const said = ['tenure.peer.v1', 'leader', '1', '2', '3/4', '5', '6', '01'.repeat(32), '02'.repeat(32)];
+  const before = createHmac('sha256', 'secret').update(JSON.stringify(said)).digest();
+  expect(proofOf('leader', 'secret', { ...transcript, ...nonces, channel: noChannel })).toEqual(before);
 });

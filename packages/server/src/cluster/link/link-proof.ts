@@ -11,6 +11,8 @@ export interface LinkTranscript {
   readonly run: string;
   readonly followerNonce: Uint8Array;
   readonly leaderNonce: Uint8Array;
+  /** See channelLabel; `noChannel` without TLS. */
+  readonly channel: Uint8Array;
 }
 
 /**
@@ -21,6 +23,26 @@ export interface LinkTranscript {
 export type LinkRole = 'greeting' | 'leader' | 'follower';
 
 const nonceBytes = 32;
+
+/**
+ * Over TLS both ends derive this many bytes from the keys of their connection, under this label (RFC 8446, section
+ * 7.5). A proof covers them, so that it is void on any other connection: a process in between that ends TLS on both
+ * sides has two connections with different bytes. They are no secret, and say nothing about the keys.
+ */
+const channelLabel = 'EXPERIMENTAL tenure.peer.v1 link';
+const channelBytes = 32;
+/** The channel of a stream without TLS. */
+export const noChannel: Uint8Array = new Uint8Array();
+
+/** What the TLS connection of a stream says about its keys; undefined on one without TLS 1.3, or a closed one. */
+export interface KeyedConnection {
+  keyingMaterial?(label: string, bytes: number): Uint8Array | undefined;
+}
+
+/** Undefined without TLS. */
+export function channelOf(connection: KeyedConnection): Uint8Array | undefined {
+  return connection.keyingMaterial?.(channelLabel, channelBytes);
+}
 
 /** Fresh for each stream, so that a proof recorded on another stream is useless. */
 export function newNonce(random: Random): Buffer {
@@ -37,7 +59,7 @@ export function isNonce(nonce: Uint8Array): boolean {
 /** A value that only a server with the cluster's secret can compute. */
 export function proofOf(role: LinkRole, secret: string, transcript: LinkTranscript): Buffer {
   if (secret === '') throw new Error('a cluster without a secret has no streams between its servers');
-  const { clusterId, epoch, leader, memberId, run, followerNonce, leaderNonce } = transcript;
+  const { clusterId, epoch, leader, memberId, run, followerNonce, leaderNonce, channel } = transcript;
   // JSON of an array is unambiguous: no two transcripts have the same bytes.
   const fields = [
     'tenure.peer.v1',
@@ -49,6 +71,8 @@ export function proofOf(role: LinkRole, secret: string, transcript: LinkTranscri
     run,
     Buffer.from(followerNonce).toString('hex'),
     Buffer.from(leaderNonce).toString('hex'),
+    // Without TLS a proof is that of the versions before the channel.
+    ...(channel.length === 0 ? [] : [Buffer.from(channel).toString('hex')]),
   ];
   return createHmac('sha256', secret).update(JSON.stringify(fields)).digest();
 }

@@ -8,8 +8,8 @@ export function followerOptions(given: Partial<LeaderConnectionOptions>): Leader
   return {
     clock: systemClock,
     random: systemRandom,
-    open: (address, listener) => new GrpcLeaderStream(address, listener),
-    address: '127.0.0.1:0',
+    open: (url, listener) => new GrpcLeaderStream(url, listener),
+    url: 'http://127.0.0.1:0',
     epoch: 1,
     memberId: 2n,
     run: 5,

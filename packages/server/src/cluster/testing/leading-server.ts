@@ -86,7 +86,7 @@ export class LeadingServer {
   /** What a follower reads about it in the log. */
   get known() {
     const { clusterId, epoch, secret } = this.replica.state;
-    return { address: this.address, leader: this.leader, clusterId, epoch, secret };
+    return { url: `http://${this.address}`, leader: this.leader, clusterId, epoch, secret };
   }
 
   async close(): Promise<void> {

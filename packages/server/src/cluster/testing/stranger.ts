@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/p
 import * as grpc from '@grpc/grpc-js';
 import { peerpb } from '@tenure/protocol';
 import { expect, vi } from 'vitest';
-import { newNonce, noNonce, proofOf, type LinkTranscript } from '../link/link-proof.ts';
+import { newNonce, noChannel, noNonce, proofOf, type LinkTranscript } from '../link/link-proof.ts';
 import type { LeadingServer } from './leading-server.ts';
 import { systemRandom } from '../../random/system-random.ts';
 
@@ -73,7 +73,15 @@ export class Stranger {
     { memberId = 2n, run = '5', nonce = newNonce(systemRandom), isGreeting = true, newestCommand = 0 } = {},
   ): Promise<{ transcript: LinkTranscript; mac: Uint8Array }> {
     const { clusterId, epoch } = server.replica.state;
-    const said = { clusterId, epoch: BigInt(epoch), leader: server.leader, memberId, run, followerNonce: nonce };
+    const said = {
+      clusterId,
+      epoch: BigInt(epoch),
+      leader: server.leader,
+      memberId,
+      run,
+      followerNonce: nonce,
+      channel: noChannel,
+    };
     const mac = isGreeting
       ? proofOf('greeting', server.replica.state.secret, { ...said, leaderNonce: noNonce })
       : noNonce;

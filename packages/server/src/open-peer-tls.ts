@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import type { SecureContextOptions } from 'node:tls';
+import type { GrpcTls } from '@tenure/grpc-client';
+import type { ServerConfig } from './config/server-config.ts';
+import { hostsOf, type ClientTlsParts } from './open-client-tls.ts';
+import { selfSignedFiles } from './tls/self-signed-files.ts';
+import { TlsCredentials } from './tls/tls-credentials.ts';
+
+/** How this server uses TLS with other servers. */
+export interface PeerTls {
+  /** For a connection to another server that begins now. */
+  dial(): GrpcTls;
+  close(): void;
+}
+
+/** Reads the files of TLS between servers, or makes a certificate. Rejects with a message for the operator. */
+export async function openPeerTls(config: ServerConfig, parts: ClientTlsParts): Promise<PeerTls> {
+  const { peerTls, dataDir, advertiseClientUrls, listenClientUrls } = config;
+  const { options, selfSigned, isUnverified } = peerTls;
+  const made =
+    selfSigned &&
+    (await selfSignedFiles({
+      folder: join(dataDir, 'fixtures', 'peer'),
+      hosts: hostsOf(listenClientUrls, advertiseClientUrls),
+      validityYears: selfSigned.validityYears,
+      nowMs: parts.clock.wallMs(),
+      random: parts.random,
+    }));
+  const files = { ...options.files, ...made };
+  if (files.certFile === '' && files.trustedCaFile === '') return { dial: () => ({ isUnverified }), close: () => {} };
+  const credentials = await TlsCredentials.open({ ...options, files }, parts);
+  return {
+    dial: () => ({ ...grpcTls(credentials.context), isUnverified }),
+    close: () => credentials.close(),
+  };
+}
+
+function grpcTls({ ca, cert, key, crl }: SecureContextOptions): GrpcTls {
+  return { ca: bytesOf(ca), cert: bytesOf(cert), key: bytesOf(key), crl: crl as readonly string[] | undefined };
+}
+
+/** The credentials hold each file as one text. */
+function bytesOf(text: unknown): Buffer | undefined {
+  return typeof text === 'string' ? Buffer.from(text, 'latin1') : undefined;
+}
