@@ -193,7 +193,7 @@ describe.runIf(hasEtcd())('a server that does not reach the leader logs why', { 
     }
   });
 
-  test('something in between with a valid certificate ends TLS, and passes the bytes on by TLS or without', async () => {
+  test('a relay with a valid certificate ends TLS, and passes the bytes on by TLS or without', async () => {
     for (const scheme of ['https', 'http']) {
       const log = newLog();
       const url = `${scheme}://127.0.0.1:${await freePort()}`;

@@ -22,7 +22,7 @@ export interface CallerConnection {
    */
   readonly commonName: string | undefined;
   /**
-   * Bytes derived under this label from the keys of the connection, which the two ends of a TLS 1.3 connection alone can
+   * Bytes derived under this label from the keys of the connection, which only the two ends of a TLS 1.3 connection can
    * compute. Undefined on any other connection, and on a closed one.
    */
   keyingMaterial?(label: string, bytes: number): Buffer | undefined;
