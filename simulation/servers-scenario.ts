@@ -1,5 +1,6 @@
 import { SeededRandom } from '@tenure/test-support';
 import { newestOlderKind } from './upgrades/older-version.ts';
+import { type AccessStep, accessStepsOf } from './access/access-scenario.ts';
 import { namedRandom } from './world/named-random.ts';
 
 export const faultKinds = [
@@ -66,6 +67,8 @@ export interface ServersScenario {
   readonly faults: readonly Fault[];
   /** With one or more, the log was begun by the older version. */
   readonly olderServers: readonly OlderServer[];
+  /** With one or more, clients are users. */
+  readonly access: readonly AccessStep[];
   readonly engineTrouble: number;
   /** The share of messages that are late. */
   readonly lateShare: number;
@@ -78,6 +81,9 @@ export interface ServersScenario {
 
 /** Three values in one transaction: with their previous values they need more than one fragment. */
 const largeBytes = 450_000;
+
+/** Where clients are users there are some of each kind, and more requests that only root may make. */
+const clientsWithUsers = { keyClients: 2, watchClients: 2, compactChance: 0.1 };
 
 type Shape = Pick<ServersScenario, 'ttlMs' | 'faultsMs' | 'engineTrouble'> & {
   readonly gapMs: readonly [number, number];
@@ -97,6 +103,9 @@ export function serversScenarioOf(seed: number): ServersScenario {
   const snapshotCount = random.pick([8, 20, 60, 10_000]);
   const lateShare = random.pick([0, 0.03, 0.03, 0.1]);
   const maxPendingCommands = random.pick([2, 5, 65_536, 65_536]);
+  const olderServers = olderServersOf(seed, { servers, faultsMs });
+  // A server of the older version knows no users.
+  const access = olderServers.length > 0 ? [] : accessStepsOf(seed, faultsMs);
   return {
     shape: 'servers',
     seed,
@@ -108,12 +117,14 @@ export function serversScenarioOf(seed: number): ServersScenario {
     faultsMs,
     engineTrouble,
     faults,
-    olderServers: olderServersOf(seed, { servers, faultsMs }),
+    olderServers,
+    access,
     lateShare,
     snapshotCount,
     maxPendingCommands,
     readsByLease: random.chance(0.5),
     ...shape.crowd,
+    ...(access.length > 0 ? clientsWithUsers : {}),
   };
 }
 

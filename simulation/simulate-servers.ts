@@ -1,3 +1,4 @@
+import { Access } from './access/access.ts';
 import { Faults } from './faults.ts';
 import { clockErrorMax } from './leases/expiry-bound.ts';
 import { KeyClient } from './keys/key-client.ts';
@@ -38,28 +39,35 @@ export async function simulateServers(
     windowBytes: scenario.windowBytes,
     serverFlags: [
       ...['--snapshot-count', `${snapshotCount}`, '--watch-progress-notify-interval', '700ms'],
+      // Longer than the time between two renewals: clients with a token that has expired log in again.
+      ...(scenario.access.length > 0 ? ['--auth-token-ttl', `${1 + Math.ceil(scenario.ttlMs[1] / 1_000)}`] : []),
       ...(scenario.readsByLease ? ['--reads', 'lease'] : []),
     ],
     hidesSuspension,
     print,
   });
   const { schedule, leases } = world;
-  const holders = Array.from({ length: scenario.holders }, (_, index) => newHolder(world, scenario, index));
-  const keyClients = Array.from({ length: scenario.keyClients }, (_, at) => newKeyClient(world, scenario, at + 1));
-  const watchClients = Array.from({ length: scenario.watchClients }, (_, at) => newWatchClient(world, at + 1));
+  const access = new Access(world, scenario.access);
+  const clients: Clients = { world, access, scenario };
+  const holders = Array.from({ length: scenario.holders }, (_, index) => newHolder(clients, index));
+  const keyClients = Array.from({ length: scenario.keyClients }, (_, at) => newKeyClient(clients, at + 1));
+  const watchClients = Array.from({ length: scenario.watchClients }, (_, at) => newWatchClient(clients, at + 1));
   const faults = new Faults(world);
   const rollout = new Rollout(world, scenario.olderServers, (machine, downMs) => faults.close(machine, downMs));
   world.start();
   rollout.start();
+  access.start();
   for (const client of [...holders, ...keyClients, ...watchClients]) client.start();
   faults.start(scenario.faults, scenario.engineTrouble);
   await schedule.runUntil(faultsMs);
   faults.heal();
   rollout.hurry();
+  access.settle();
   for (const client of [...holders, ...keyClients, ...watchClients]) client.settle();
   const limitMs = faultsMs + maxRecoveryMs + scenario.olderServers.length * maxUpgradeMs;
   await recover(world, rollout, limitMs);
-  const prover = scenario.keyClients > 0 ? newKeyClient(world, scenario, proverNumber) : undefined;
+  await access.finish();
+  const prover = scenario.keyClients > 0 ? newKeyClient(clients, proverNumber) : undefined;
   prover?.prove(schedule.nowMs + settleMs);
   await schedule.runUntil(schedule.nowMs + settleMs);
   if (prover?.isProved === false) world.violations.report('liveness', 'no request about keys is answered');
@@ -93,7 +101,14 @@ async function recover(world: World, rollout: Rollout, limitMs: number): Promise
   world.violations.report('liveness', 'not every server serves and follows the log long after all faults');
 }
 
-function newHolder(world: World, { ttlMs }: ServersScenario, index: number): LeaseHolder {
+/** What the clients of a world are made of. */
+interface Clients {
+  readonly world: World;
+  readonly access: Access;
+  readonly scenario: ServersScenario;
+}
+
+function newHolder({ world, access, scenario: { ttlMs } }: Clients, index: number): LeaseHolder {
   const name = `holder-${index + 1}`;
   const random = world.random(name);
   const clock = world.clientClock();
@@ -104,11 +119,12 @@ function newHolder(world: World, { ttlMs }: ServersScenario, index: number): Lea
     random,
     checker: world.leases,
     toldRevision: () => world.keys.toldRevision,
-    connect: () => world.connect(name, clock, random),
+    connect: () => access.connect(name, clock, random),
   });
 }
 
-function newKeyClient(world: World, { compactChance, largeBytes }: ServersScenario, number: number): KeyClient {
+function newKeyClient({ world, access, scenario }: Clients, number: number): KeyClient {
+  const { compactChance, largeBytes } = scenario;
   const name = `key-client-${number}`;
   const random = world.random(name);
   const clock = world.clientClock();
@@ -116,7 +132,7 @@ function newKeyClient(world: World, { compactChance, largeBytes }: ServersScenar
     number,
     clock,
     random,
-    connect: () => world.connect(name, clock, random),
+    connect: () => access.connect(name, clock, random),
     checker: world.keys,
     coverage: world.coverage,
     compactChance,
@@ -124,7 +140,7 @@ function newKeyClient(world: World, { compactChance, largeBytes }: ServersScenar
   });
 }
 
-function newWatchClient(world: World, number: number): WatchClient {
+function newWatchClient({ world, access }: Clients, number: number): WatchClient {
   const name = `watch-client-${number}`;
   const random = world.random(name);
   const clock = world.clientClock();
@@ -132,7 +148,7 @@ function newWatchClient(world: World, number: number): WatchClient {
     number,
     clock,
     random,
-    connect: () => world.connect(name, clock, random),
+    connect: () => access.connect(name, clock, random),
     checker: world.watches,
     coverage: world.coverage,
     standStill: (forMs) => {

@@ -4,6 +4,7 @@ import { naiveCompare, naiveRange } from '../../packages/core/src/testing/naive-
 import type { LoggedEntry } from '../../packages/server/src/engines/log-engine.ts';
 import { decodeCommand } from '../../packages/server/src/replica/command-codec.ts';
 import { decodeEntry } from '../../packages/server/src/replica/entry-codec.ts';
+import { AccessLog, type KeysNow } from '../access/access-log.ts';
 import { tagOfCommand } from './request-tag.ts';
 
 /** What the log did with a tagged request. */
@@ -16,10 +17,23 @@ export interface LoggedRequest {
 
 /** The keys and leases as the durable log defines them, by a model without any code of the production store. */
 export class KeyOracle {
-  readonly #model = new NaiveModel();
+  /** The users, who decide which requests have an effect. */
+  readonly access = new AccessLog();
+  readonly #model: NaiveModel = new NaiveModel((command) => this.access.applied(command, this.#keysNow));
+  readonly #keysNow: KeysNow;
   readonly #requests = new Map<string, LoggedRequest>();
   /** Revisions that the end of a lease has made. */
   readonly #endsOfLeases = new Set<number>();
+
+  constructor() {
+    const model = this.#model;
+    this.#keysNow = {
+      get revision() {
+        return model.currentRevision;
+      },
+      keysOfLease: (id) => model.keysOfLease(id),
+    };
+  }
 
   get currentRevision(): number {
     return this.#model.currentRevision;

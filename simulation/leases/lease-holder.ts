@@ -23,6 +23,11 @@ const patienceMs = 400;
 /** A call is given up after this time; its outcome stays unknown. */
 const callLimitMs = 3_000;
 
+/** The codes of a refusal for the user of the client, or for their permissions. */
+const accessCodes: ReadonlySet<number> = new Set([3, 7, 16]);
+/** Then it asks again after this time. */
+const againMs = 200;
+
 /** The requests about one lease have the same bytes: to renew it, to revoke it, and to read its time to live. */
 function requestAbout(id: bigint): Uint8Array {
   return encodeLeaseKeepAliveRequest(id).subarray(frameHeadroomBytes);
@@ -153,6 +158,13 @@ export class LeaseHolder {
     });
   }
 
+  /** The user of this client may have logged in by then, or may have the permission. */
+  #askAgain(life: number): void {
+    this.#options.clock.after(againMs, () => {
+      if (life === this.#life && this.isRenewing) this.#ask(life);
+    });
+  }
+
   #renewalStream(): RenewalStream {
     if (this.#renewals !== undefined) return this.#renewals;
     const renewals: RenewalStream = {
@@ -165,8 +177,10 @@ export class LeaseHolder {
           this.#judgeRevision(Number(header?.revision ?? 0n), asked?.floor ?? 0);
           if (asked?.life === this.#life) this.#answered(Number(ttlSeconds), asked.sentMs);
         },
-        onEnd: () => {
-          if (this.#renewals === renewals) this.#leaveServer();
+        onEnd: ({ code }) => {
+          if (this.#renewals !== renewals) return;
+          this.#leaveServer();
+          if (accessCodes.has(code)) this.#askAgain(this.#life);
         },
       }),
     };

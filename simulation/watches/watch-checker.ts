@@ -6,7 +6,7 @@ import { WatchObserver } from './watch-observer.ts';
  * Judges watches by the log: W1 (filter), W2 (ordered), W3 (unique), W4 (atomic), W5 (bookmarkable), W6 (resumable),
  * W7 (reliable), W8 (isCreate and prevKV), W9 (a slow watcher), W10 (compaction), W11 (a start in the future), A4
  * (nothing that is not durable) and L4 (the keys of an ended lease). W12, the end of a watch when its rights are
- * revoked, is judged once the server has users.
+ * revoked, is judged by access/access-checker.ts.
  */
 export class WatchChecker {
   readonly oracle: KeyOracle;

@@ -39,9 +39,12 @@ export interface ClientStreamListener {
 export interface ClientConnection {
   /** The server's address, for traces. */
   readonly address: string;
-  /** Rejects with CallError. Without `timeoutMs` a lost reply is waited for until the connection breaks. */
-  call(path: string, request: Uint8Array, timeoutMs?: number): Promise<Uint8Array>;
-  open(path: string, listener: ClientStreamListener): ClientStream;
+  /**
+   * Rejects with CallError. Without `timeoutMs` a lost reply is waited for until the connection breaks. `token` names
+   * the user who calls.
+   */
+  call(path: string, request: Uint8Array, timeoutMs?: number, token?: string): Promise<Uint8Array>;
+  open(path: string, listener: ClientStreamListener, token?: string): ClientStream;
   /** Breaks the connection: calls without an answer reject, streams end, both as unavailable. */
   close(): void;
 }

@@ -10,6 +10,7 @@ import type { Logger } from '../../packages/server/src/logging/logger.ts';
 import type { Random } from '../../packages/server/src/random/random.ts';
 import { Server } from '../../packages/server/src/server.ts';
 import { olderNetwork, withoutSettingLimits, type OlderVersion } from '../upgrades/older-version.ts';
+import { PlainPasswords } from './plain-passwords.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Trace } from './trace.ts';
 
@@ -112,6 +113,7 @@ export class ServerProcess {
       log: loggerOf((text) => trace.note(name, () => text)),
       clock,
       random: randomOf(random),
+      passwords: new PlainPasswords(),
       network: older === undefined ? network : olderNetwork(network, older),
     });
     if (older !== undefined) withoutSettingLimits(server.state);

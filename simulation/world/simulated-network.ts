@@ -3,9 +3,9 @@ import type { ServerNetwork } from '../../packages/server/src/server-options.ts'
 import { GrpcCode } from '../../packages/server/src/transport/grpc-status.ts';
 import type { CallerConnection, GrpcRoutes, MethodHandler } from '../../packages/server/src/transport/transport.ts';
 import { peerLinkPath } from '../../packages/server/src/cluster/leader/peer-service.ts';
-import { CallError, type ClientConnection } from './client-connection.ts';
+import { CallError, type ClientConnection, type ClientStreamListener } from './client-connection.ts';
 import type { PipeNetwork } from './pipe.ts';
-import { SimulatedStream, type StreamEnd, type StreamListener } from './simulated-stream.ts';
+import { SimulatedStream, type StreamEnd, type StreamListener, type StreamOptions } from './simulated-stream.ts';
 import { endText, replyText, requestText } from './trace-text.ts';
 import type { Trace } from './trace.ts';
 
@@ -15,6 +15,9 @@ interface Host {
   readonly streams: Set<SimulatedStream>;
   isClosing: boolean;
 }
+
+/** What a client calls, and the token that it shows. */
+type Called = Pick<StreamOptions, 'path' | 'connection' | 'token'>;
 
 /** How often a closing server looks whether its calls have ended. */
 const closePollMs = 20;
@@ -98,8 +101,7 @@ export class SimulatedNetwork implements PipeNetwork {
         const stream = this.#open(
           end,
           url.replace('http://', ''),
-          peerLinkPath,
-          { remoteAddress: end.name, commonName: undefined },
+          { path: peerLinkPath, connection: { remoteAddress: end.name, commonName: undefined } },
           {
             onOpen: () => listener.onOpen(),
             onMessage: (message) => listener.onMessage(message),
@@ -120,9 +122,9 @@ export class SimulatedNetwork implements PipeNetwork {
   /** A client's connection to the server at that address. */
   connect(client: StreamEnd, address: string): ClientConnection {
     const { trace } = this.#options;
-    return new SimulatedConnection(client, address, (path, connection, listener) => {
-      if (!trace.isPrinted) return this.#open(client, address, path, connection, listener);
-      return this.#open(client, address, path, connection, traced({ trace, who: client.name, path }, listener));
+    return new SimulatedConnection(client, address, (called, listener) => {
+      if (!trace.isPrinted) return this.#open(client, address, called, listener);
+      return this.#open(client, address, called, traced({ trace, who: client.name, path: called.path }, listener));
     });
   }
 
@@ -181,7 +183,8 @@ export class SimulatedNetwork implements PipeNetwork {
     return delayMs;
   }
 
-  #open(client: StreamEnd, address: string, path: string, connection: CallerConnection, listener: StreamListener) {
+  #open(client: StreamEnd, address: string, called: Called, listener: StreamListener) {
+    const { path } = called;
     const host = this.#hosts.get(address);
     const server = host?.end ?? { name: address, clock: client.clock };
     const stream: SimulatedStream = new SimulatedStream({
@@ -189,8 +192,7 @@ export class SimulatedNetwork implements PipeNetwork {
       windowBytes: this.#options.windowBytes,
       client,
       server,
-      path,
-      connection,
+      ...called,
       listener,
       onOver: (over) => host?.streams.delete(over),
       onFailure: (failed, error) => this.#options.onFailure(address, failed, error),
@@ -216,14 +218,14 @@ export class SimulatedNetwork implements PipeNetwork {
 class SimulatedConnection implements ClientConnection {
   readonly address: string;
   readonly #client: StreamEnd;
-  readonly #openStream: (path: string, connection: CallerConnection, listener: StreamListener) => SimulatedStream;
+  readonly #openStream: (called: Called, listener: StreamListener) => SimulatedStream;
   readonly #open = new Set<SimulatedStream>();
   readonly #asServed: CallerConnection;
 
   constructor(
     client: StreamEnd,
     address: string,
-    openStream: (path: string, connection: CallerConnection, listener: StreamListener) => SimulatedStream,
+    openStream: (called: Called, listener: StreamListener) => SimulatedStream,
   ) {
     this.#client = client;
     this.#asServed = { remoteAddress: client.name, commonName: undefined };
@@ -231,11 +233,11 @@ class SimulatedConnection implements ClientConnection {
     this.#openStream = openStream;
   }
 
-  call(path: string, request: Uint8Array, timeoutMs?: number): Promise<Uint8Array> {
+  call(path: string, request: Uint8Array, timeoutMs?: number, token?: string): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       let reply: Buffer | undefined;
       let cancelTimer = (): void => {};
-      const stream = this.open(path, {
+      const listener: ClientStreamListener = {
         onMessage: (message) => {
           reply = message as Buffer;
         },
@@ -244,7 +246,8 @@ class SimulatedConnection implements ClientConnection {
           if (end.code === GrpcCode.ok && reply !== undefined) resolve(reply);
           else reject(new CallError(end, fromServer));
         },
-      });
+      };
+      const stream = this.open(path, listener, token);
       stream.write(request);
       stream.halfClose();
       if (timeoutMs === undefined) return;
@@ -252,14 +255,17 @@ class SimulatedConnection implements ClientConnection {
     });
   }
 
-  open(path: string, { onMessage, onEnd }: Parameters<ClientConnection['open']>[1]): SimulatedStream {
-    const stream: SimulatedStream = this.#openStream(path, this.#asServed, {
-      onMessage,
-      onEnd: (end) => {
-        this.#open.delete(stream);
-        onEnd(end);
+  open(path: string, { onMessage, onEnd }: ClientStreamListener, token?: string): SimulatedStream {
+    const stream: SimulatedStream = this.#openStream(
+      { path, connection: this.#asServed, token },
+      {
+        onMessage,
+        onEnd: (end) => {
+          this.#open.delete(stream);
+          onEnd(end);
+        },
       },
-    });
+    );
     this.#open.add(stream);
     return stream;
   }

@@ -32,6 +32,8 @@ export interface StreamOptions {
   readonly server: StreamEnd;
   readonly path: string;
   readonly connection: CallerConnection;
+  /** Of the user who calls. */
+  readonly token?: string | undefined;
   readonly listener: StreamListener;
   readonly onOver: (stream: SimulatedStream) => void;
   /** A message of the client has reached the server's socket, even while its process is paused. */
@@ -52,23 +54,20 @@ export class SimulatedStream implements ClientStream {
   #isHalfClosed = false;
 
   constructor(options: StreamOptions) {
-    const { network, windowBytes, client, server, path, connection } = options;
+    const { network, client, server } = options;
     this.#options = options;
     this.#toServer = new Pipe(network, client.name, server.name, server.clock);
     this.#toClient = new Pipe(network, server.name, client.name, client.clock);
-    this.#call = new ServedCall(
-      { path, connection, windowBytes },
-      {
-        send: (message, taken) => {
-          this.#toClient.send(() => {
-            if (!this.#isOverAtClient) options.listener.onMessage(message);
-            taken();
-          });
-        },
-        drain: (drain) => this.#toServer.send(drain),
-        end: ({ code, message }) => this.#toClient.send(() => this.#endAtClient({ code, message }, true)),
+    this.#call = new ServedCall(options, {
+      send: (message, taken) => {
+        this.#toClient.send(() => {
+          if (!this.#isOverAtClient) options.listener.onMessage(message);
+          taken();
+        });
       },
-    );
+      drain: (drain) => this.#toServer.send(drain),
+      end: ({ code, message }) => this.#toClient.send(() => this.#endAtClient({ code, message }, true)),
+    });
   }
 
   /** Nothing more reaches the server on this stream. */
@@ -169,7 +168,7 @@ export class SimulatedStream implements ClientStream {
   }
 }
 
-type ServedCallOptions = Pick<StreamOptions, 'path' | 'connection' | 'windowBytes'>;
+type ServedCallOptions = Pick<StreamOptions, 'path' | 'connection' | 'token' | 'windowBytes'>;
 
 interface CallSink {
   /** `taken` is called when the client has read the message. */
@@ -182,7 +181,7 @@ interface CallSink {
 /** The server's side of a stream. */
 class ServedCall implements DuplexCall {
   readonly path: string;
-  readonly metadata = {};
+  readonly metadata: DuplexCall['metadata'];
   readonly deadlineMs = Infinity;
   readonly connection: CallerConnection;
   readonly maxReceiveBytes = maxReceiveBytes;
@@ -202,7 +201,8 @@ class ServedCall implements DuplexCall {
   #mustDrain = false;
   readonly #takers: (() => void)[] = [];
 
-  constructor({ path, connection, windowBytes }: ServedCallOptions, sink: CallSink) {
+  constructor({ path, connection, token, windowBytes }: ServedCallOptions, sink: CallSink) {
+    this.metadata = token === undefined ? {} : { token };
     this.path = path;
     this.connection = connection;
     this.#windowBytes = windowBytes;

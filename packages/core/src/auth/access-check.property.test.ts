@@ -78,6 +78,7 @@ function prepared(): { machine: StateMachine; model: NaiveAccess } {
     model.changed(one);
   }
   applyNext(machine, { kind: 'auth', change: { kind: 'enable' } });
+  model.enabledAt = model.revision;
   return { machine, model };
 }
 

@@ -143,7 +143,8 @@ export class AccessCheck {
   }
 
   /**
-   * The identity must not be older than the user, or the user's password. The permissions are those of this moment, so
+   * The identity must not be older than the user, the user's password, or the last time that authentication was
+   * enabled: a server that lags may still take it for valid. The permissions are those of this moment, so
    * an identity from before another change is as good as a new one.
    */
   #user(): User | CoreError {
@@ -151,7 +152,8 @@ export class AccessCheck {
     if (refused !== undefined) return refused;
     const user = this.#auth.users.get(this.#by?.user ?? '');
     if (user === undefined) return coreError('PermissionDenied');
-    return (this.#by?.authRevision ?? 0) < user.since ? coreError('AuthOldRevision') : user;
+    const since = Math.max(user.since, this.#auth.enabledAt);
+    return (this.#by?.authRevision ?? 0) < since ? coreError('AuthOldRevision') : user;
   }
 }
 

@@ -8,7 +8,7 @@ interface NaiveUser {
 }
 
 type Right = 'read' | 'write';
-type Refusal = 'UserEmpty' | 'AuthOldRevision' | 'PermissionDenied';
+export type Refusal = 'UserEmpty' | 'AuthOldRevision' | 'PermissionDenied';
 
 const behindAll = '\u{100}';
 
@@ -23,8 +23,19 @@ function endOf(key: string, rangeEnd: string): string {
  */
 export class NaiveAccess {
   revision = 1;
+  /** The revision at which authentication was last enabled. */
+  enabledAt = 0;
   readonly users = new Map<string, NaiveUser>();
   readonly roles = new Map<string, Map<string, Permission>>();
+
+  copy(): NaiveAccess {
+    const copy = new NaiveAccess();
+    copy.revision = this.revision;
+    copy.enabledAt = this.enabledAt;
+    for (const [name, { roles, since }] of this.users) copy.users.set(name, { roles: new Set(roles), since });
+    for (const [name, permissions] of this.roles) copy.roles.set(name, new Map(permissions));
+    return copy;
+  }
 
   /** A change that was not refused. */
   changed(change: AuthChange): void {
@@ -66,11 +77,15 @@ export class NaiveAccess {
     }
   }
 
-  refusal(command: Command, by: Requester, keysOfLease: (id: bigint) => readonly string[]): Refusal | undefined {
+  refusal(
+    command: Command | RequestOp,
+    by: Requester,
+    keysOfLease: (id: bigint) => readonly string[],
+  ): Refusal | undefined {
     if (by.authRevision === 0) return 'UserEmpty';
     const user = this.users.get(by.user);
     if (user === undefined) return 'PermissionDenied';
-    if (by.authRevision < user.since) return 'AuthOldRevision';
+    if (by.authRevision < Math.max(user.since, this.enabledAt)) return 'AuthOldRevision';
     if (user.roles.has('root')) return undefined;
     const may = (right: Right, key: string, rangeEnd = ''): boolean => this.#may(user, right, key, rangeEnd);
     const mayEnd = (id: bigint): boolean => keysOfLease(id).every((key) => may('write', key));
@@ -96,7 +111,7 @@ export class NaiveAccess {
       compare.every(({ key, rangeEnd }) => may('read', key, rangeEnd)) && [...success, ...failure].every(mayOp);
     const isAllowed =
       command.kind === 'leaseGrant' ||
-      (command.kind === 'leaseRevoke' ? mayEnd(command.id) : mayOp(command as Command & RequestOp));
+      (command.kind === 'leaseRevoke' ? mayEnd(command.id) : mayOp(command as RequestOp));
     return isAllowed ? undefined : 'PermissionDenied';
   }
 

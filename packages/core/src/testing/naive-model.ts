@@ -31,6 +31,12 @@ export class NaiveModel {
   clusterTimeMs = 0;
   appliedIndex = 0;
   #changes: LeaseChange[] = [];
+  readonly #refusalOf: (command: Command) => CoreError | undefined;
+
+  /** `refusalOf` is asked for each command before it is applied: see NaiveAccess. */
+  constructor(refusalOf: (command: Command) => CoreError | undefined = () => undefined) {
+    this.#refusalOf = refusalOf;
+  }
 
   get currentRevision(): number {
     return this.#keys.length - 1;
@@ -91,6 +97,8 @@ export class NaiveModel {
   }
 
   #command(command: Command, position: number): CommandResponse {
+    const refused = this.#refusalOf(command);
+    if (refused !== undefined) return refused;
     switch (command.kind) {
       case 'put': {
         const error = this.#leaseError(command.put) ?? this.#keyError(command.put);
@@ -115,6 +123,7 @@ export class NaiveModel {
       case 'resign':
       case 'setTxnLimits':
       case 'alarm':
+      case 'auth':
         return { kind: 'ok', revision: this.currentRevision };
       default:
         return this.#leaseCommand(command);

@@ -11,7 +11,7 @@ import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 import { type MethodAccess, methodAccess } from './method-access.ts';
 import { throwRefused } from './requested.ts';
-import { statusOf } from './status-of.ts';
+import { answered, statusOf } from './status-of.ts';
 
 export interface AccessGuardOptions {
   readonly state: Pick<StateMachine, 'auth' | 'accessOf'>;
@@ -90,7 +90,7 @@ export class AccessGuard {
   #identify(access: MethodAccess, call: Call): Promise<void> | undefined {
     if (!this.#options.state.auth.enabled) return undefined;
     const requester = this.#options.authenticator.requesterOf(call);
-    if (requester instanceof Promise) return requester.then((known) => this.#admitAs(known, access, call));
+    if (requester instanceof Promise) return answered(requester.then((known) => this.#admitAs(known, access, call)));
     return this.#admitAs(requester, access, call);
   }
 

@@ -18,7 +18,7 @@ import {
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { CommandRules } from './command-rules.ts';
 import type { Identity } from './identity.ts';
-import { requested, type RequestedBy, throwRefused } from './requested.ts';
+import { requested, type RequestedBy, requestedOfServers, throwRefused } from './requested.ts';
 import type { LongReplies } from './long-replies.ts';
 import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
@@ -131,7 +131,7 @@ export class KvService {
   async compact(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {
     const { replica, identity, rules } = this.#options;
     const revision = toSafeNumber(decodeRequest(etcdserverpb.CompactionRequestSchema, request).revision);
-    const command = requested({ kind: 'compact', revision }, requester);
+    const command = await requestedOfServers({ kind: 'compact', revision }, requester, replica);
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);

@@ -7,7 +7,7 @@ import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { etcdVersion, tenureVersion } from '../version.ts';
 import type { CommandRules } from './command-rules.ts';
-import { requested, type RequestedBy, throwRefused } from './requested.ts';
+import { type RequestedBy, requestedOfServers, throwRefused } from './requested.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { SharedHash } from './shared-hash.ts';
@@ -147,7 +147,7 @@ export class MaintenanceService {
       memberId: memberID,
       alarm: kind,
     };
-    const command = requested(body, requester);
+    const command = await requestedOfServers(body, requester, replica);
     const refused = rules.refusal(command);
     if (refused !== undefined) throw refused;
     const response = await replica.propose(command);

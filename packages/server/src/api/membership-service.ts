@@ -2,7 +2,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { memberMessage } from './cluster-service.ts';
-import { requested, type RequestedBy } from './requested.ts';
+import { type RequestedBy, requestedOfServers } from './requested.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
@@ -55,7 +55,7 @@ export class MembershipService {
     await replica.linearize();
     if (!this.#isMember(id)) throw statusNamed('MemberNotFound');
     if (replica.state.members.length === 1) throw statusNamed('MemberNotEnoughStarted');
-    const response = await replica.propose(requested({ kind: 'removeMember', id }, requester));
+    const response = await replica.propose(await requestedOfServers({ kind: 'removeMember', id }, requester, replica));
     if (response.kind === 'error') throw statusOfCoreError(response);
     const { members, currentRevision, epoch } = replica.state;
     return encodeFramed(etcdserverpb.MemberRemoveResponseSchema, {

@@ -1,6 +1,7 @@
 import type { Command, CommandBody, CoreError } from '@tenure/core';
 import type { Call } from '../transport/transport.ts';
-import { statusOfCoreError } from './status-of.ts';
+import type { ReplicaAccess } from '../replica/replica-access.ts';
+import { answered, statusNamed, statusOfCoreError } from './status-of.ts';
 
 /** Who asks; undefined while authentication is disabled. */
 export type RequestedBy = Pick<Call, 'requester'>;
@@ -8,6 +9,22 @@ export type RequestedBy = Pick<Call, 'requester'>;
 /** The command with its requester, whose permission apply checks. */
 export function requested(command: CommandBody, by: RequestedBy['requester']): Command {
   return by === undefined ? command : { ...command, by };
+}
+
+/**
+ * The same for a command that servers also propose by themselves, which apply therefore does not refuse for want of a
+ * requester. This server may not know yet that authentication is enabled, and finds out first.
+ */
+export async function requestedOfServers(
+  command: CommandBody,
+  by: RequestedBy['requester'],
+  replica: Pick<ReplicaAccess, 'linearize' | 'state'>,
+): Promise<Command> {
+  if (by === undefined) {
+    await answered(replica.linearize());
+    if (replica.state.auth.enabled) throw statusNamed('UserEmpty');
+  }
+  return requested(command, by);
 }
 
 /** Throws the status of a refusal. */
