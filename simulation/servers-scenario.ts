@@ -82,8 +82,8 @@ export interface ServersScenario {
 /** Three values in one transaction: with their previous values they need more than one fragment. */
 const largeBytes = 450_000;
 
-/** Where clients are users there are some of each kind, and more requests that only root may make. */
-const clientsWithUsers = { keyClients: 2, watchClients: 2, compactChance: 0.1 };
+/** Where clients are users there are some of each kind. */
+const clientsWithUsers = { keyClients: 2, watchClients: 2 };
 
 type Shape = Pick<ServersScenario, 'ttlMs' | 'faultsMs' | 'engineTrouble'> & {
   readonly gapMs: readonly [number, number];
