@@ -23,6 +23,9 @@ export async function runH2load(options: {
   readonly path: string;
   readonly message: Buffer;
   readonly requests: number;
+  readonly isTls?: boolean;
+  /** Of a user, while authentication is enabled. */
+  readonly token?: string | undefined;
 }): Promise<H2loadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-bench-'));
   const body = join(folder, 'body');
@@ -34,11 +37,21 @@ export async function runH2load(options: {
   }
 }
 
-function h2loadArguments(options: { address: string; path: string; requests: number; body: string }): string[] {
+interface LoadArguments {
+  readonly address: string;
+  readonly path: string;
+  readonly requests: number;
+  readonly body: string;
+  readonly isTls?: boolean;
+  readonly token?: string | undefined;
+}
+
+function h2loadArguments(options: LoadArguments): string[] {
   return [
     ...['-n', String(options.requests), `-c${h2loadConnections}`, `-m${h2loadStreams}`, '-t1'],
     ...['-H', 'content-type: application/grpc', '-H', 'te: trailers', '-d', options.body],
-    `http://${options.address}${options.path}`,
+    ...(options.token === undefined ? [] : ['-H', `token: ${options.token}`]),
+    `${options.isTls === true ? 'https' : 'http'}://${options.address}${options.path}`,
   ];
 }
 

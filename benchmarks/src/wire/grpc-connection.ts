@@ -19,13 +19,15 @@ export interface GrpcStream {
 /** A gRPC client over node:http2, the same for every measured server. One connection. */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
+  readonly #metadata: Readonly<Record<string, string>>;
 
-  private constructor(session: ClientHttp2Session) {
+  private constructor(session: ClientHttp2Session, metadata: Readonly<Record<string, string>>) {
     this.#session = session;
+    this.#metadata = metadata;
   }
 
-  /** `address` is host:port. */
-  static async open(address: string): Promise<GrpcConnection> {
+  /** `address` is host:port; the metadata goes with each call. */
+  static async open(address: string, metadata: Readonly<Record<string, string>> = {}): Promise<GrpcConnection> {
     const session = connect(`http://${address}`, { settings: { initialWindowSize: streamWindowBytes } });
     await new Promise<void>((resolve, reject) => {
       session.once('connect', () => resolve());
@@ -35,7 +37,7 @@ export class GrpcConnection {
     session.on('error', () => {
       // Each stream reports it to its caller.
     });
-    return new GrpcConnection(session);
+    return new GrpcConnection(session, metadata);
   }
 
   async unary(path: string, message: Buffer): Promise<Buffer> {
@@ -86,7 +88,7 @@ export class GrpcConnection {
 
   #request(path: string): ClientHttp2Stream {
     return this.#session.request(
-      { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' },
+      { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...this.#metadata },
       { endStream: false },
     );
   }

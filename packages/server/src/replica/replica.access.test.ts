@@ -50,7 +50,7 @@ describe('a renewal at the leader is refused by what a follower has acknowledged
       what: 'the end of a user',
       command: { kind: 'auth', change: { kind: 'deleteUser', user: 'ann' } },
       isEnabled: true,
-      code: 'AuthOldRevision',
+      code: 'PermissionDenied',
     },
     {
       what: 'that authentication is enabled',
