@@ -148,11 +148,11 @@ function link(heard: Partial<LeaderConnectionOptions> = {}): Promise<LeaderConne
   const server = leaderNow();
   if (server === undefined) throw new Error('no server leads');
   const { clusterId, epoch, secret, leader } = server.state;
-  const address = server.urls[0]?.replace('http://', '') ?? '';
+  const [url = ''] = server.urls;
   return new Promise((resolve, reject) => {
     void new LeaderConnection(
       followerOptions({
-        ...{ address, clusterId, epoch, secret, leader, memberId: 77n },
+        ...{ url, clusterId, epoch, secret, leader, memberId: 77n },
         onClosed: (_, { details }) => reject(new Error(details)),
         ...heard,
         onWelcome: resolve,
