@@ -58,7 +58,9 @@ export async function runAccess({ engine, flags, kills, seed }: AccessRun): Prom
     console.log(`${JSON.stringify(judge.counts)}, without a leader for ${gaps}`);
     expect(violations.slice(0, 20)).toEqual([]);
     // Signed tokens end with each change, so their clients mostly log in.
-    expect(judge.counts.denied).toBeGreaterThan(4);
+    expect(judge.counts.denied).toBeGreaterThan(0);
+    // A signed token from before the last change does not read keys.
+    await root.logIn();
     await expectSameAuth(cluster);
     await cluster.checkSameState();
   } finally {
