@@ -2,7 +2,7 @@ import { runH2load } from '../load/h2load.ts';
 import { median } from '../load/percentile.ts';
 import { methods, putRequest, rangeRequest, revisionOf } from '../wire/etcd-messages.ts';
 import { GrpcConnection } from '../wire/grpc-connection.ts';
-import { commands, SecuredServer } from './secured-server.ts';
+import { type commands, SecuredServer } from './secured-server.ts';
 
 // npm run bench -- secured: Put and Range without and with TLS and authentication, Tenure beside etcd. Prints a table.
 

@@ -34,7 +34,7 @@ export async function serve(config: ServerConfig, io: ServeIo): Promise<RunningS
     onAppendTrouble: (trouble, reason) =>
       log.error({ reason }, `the log accepts no entries: ${engineTroubles[trouble]}`),
   });
-  const audit = await openAudit(config, log);
+  const audit = openAudit(config, log);
   let onLockLost: (error: Error) => void = () => {};
   const lockLost = new Promise<Error>((resolve) => (onLockLost = resolve));
   const engine = await openEngine(config, { engineHealth, log, onLockLost });
@@ -82,10 +82,11 @@ function closeTls({ clientTls, peerTls }: Tls): void {
   peerTls?.close();
 }
 
-async function openAudit({ auditLog: path }: ServerConfig, log: Logger): Promise<AuditLog | undefined> {
+function openAudit({ auditLog: path }: ServerConfig, log: Logger): AuditLog | undefined {
   if (path === '') return undefined;
-  const onTrouble = (problem: string): void => log.error({ path }, problem);
-  return openAuditLog({ path, onTrouble }).catch((error: unknown) => {
+  try {
+    return openAuditLog({ path, onTrouble: (problem) => log.error({ path }, problem) });
+  } catch (error) {
     throw new Error(`--audit-log ${path} cannot be written`, { cause: error });
-  });
+  }
 }

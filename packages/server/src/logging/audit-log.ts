@@ -1,3 +1,4 @@
+import { openSync } from 'node:fs';
 import { pino } from 'pino';
 
 /** Bytes of records that wait to be written; beyond it records are dropped and counted. */
@@ -22,35 +23,31 @@ export interface AuditLogOptions {
 
 /**
  * One JSON line per record, with the time. A record is in the file within a second. The file is opened for appending,
- * so it can be rotated by copying and truncating it. Rejects when it cannot be opened.
+ * so it can be rotated by copying and truncating it. Throws when it cannot be opened.
  */
-export function openAuditLog({ path, onTrouble }: AuditLogOptions): Promise<AuditLog> {
-  const options = { dest: path, append: true, mode: 0o600, sync: false, minLength: writeBytes };
-  const file = pino.destination({ ...options, maxLength: maxWaitingBytes, periodicFlush: flushIntervalMs });
+export function openAuditLog({ path, onTrouble }: AuditLogOptions): AuditLog {
+  // Opened here: a stream that could not open its file would go on trying to write to it.
+  const dest = openSync(path, 'a', 0o600);
+  const options = { dest, sync: false, minLength: writeBytes, maxLength: maxWaitingBytes };
+  const file = pino.destination({ ...options, periodicFlush: flushIntervalMs });
   let hasDropped = false;
+  let hasFailed = false;
   file.on('drop', () => {
     if (!hasDropped) onTrouble('the audit log is slower than the requests: records are missing in it');
     hasDropped = true;
   });
-  return new Promise((resolve, reject) => {
-    file.once('error', reject);
-    file.once('ready', () => {
-      file.off('error', reject);
-      let hasFailed = false;
-      file.on('error', (error: Error) => {
-        if (!hasFailed) onTrouble(`the audit log cannot be written: ${error.message}`);
-        hasFailed = true;
-      });
-      resolve({
-        record: (record) => void file.write(`${JSON.stringify({ time: new Date().toISOString(), ...record })}\n`),
-        close: () =>
-          new Promise((closed) => {
-            file.once('close', closed);
-            file.once('error', () => closed());
-            if (hasFailed) file.destroy();
-            else file.end();
-          }),
-      });
-    });
+  file.on('error', (error: Error) => {
+    if (!hasFailed) onTrouble(`the audit log cannot be written: ${error.message}`);
+    hasFailed = true;
   });
+  return {
+    record: (record) => void file.write(`${JSON.stringify({ time: new Date().toISOString(), ...record })}\n`),
+    close: () =>
+      new Promise((closed) => {
+        file.once('close', closed);
+        file.once('error', () => closed());
+        if (hasFailed) file.destroy();
+        else file.end();
+      }),
+  };
 }
