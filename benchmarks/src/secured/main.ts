@@ -8,7 +8,8 @@ import { type commands, SecuredServer } from './secured-server.ts';
 
 const key = 'k'.repeat(16);
 const requests = process.argv.includes('--quick') ? 4_000 : 40_000;
-const rounds = process.argv.includes('--quick') ? 1 : 3;
+const asked = process.argv.indexOf('--rounds');
+const rounds = asked > 0 ? Number(process.argv[asked + 1]) : process.argv.includes('--quick') ? 1 : 3;
 
 interface Way {
   readonly name: string;
