@@ -117,15 +117,20 @@ export class KvService {
   #readTxn(txn: TxnRequest, caller: Caller): Reply | Promise<Reply> {
     const { replica, identity, longReplies } = this.#options;
     const { state } = replica;
+    const check = (): void => throwRefused(state.accessOf(caller.requester)?.txn(txn));
     const evaluate = (): Reply => {
-      throwRefused(state.accessOf(caller.requester)?.txn(txn));
       const result = state.readTxn(txn);
       if ('kind' in result) throw statusOfCoreError(result);
       const header = responseHeader(identity, state.currentRevision, state.epoch);
       return builtWithin((roomBytes) => encodeTxnResponseWithin(header, result, roomBytes));
     };
-    throwRefused(state.accessOf(caller.requester)?.txn(txn));
-    return longReplies.isLong(state, txn) ? longReplies.inTurn(evaluate, caller) : evaluate();
+    check();
+    if (!longReplies.isLong(state, txn)) return evaluate();
+    // The permission may end while the read waits for its turn.
+    return longReplies.inTurn(() => {
+      check();
+      return evaluate();
+    }, caller);
   }
 
   async compact(request: Buffer, { requester }: RequestedBy): Promise<Buffer> {

@@ -1,5 +1,4 @@
 import type { Requester } from '@tenure/core';
-import { CompactSign, compactVerify } from 'jose';
 import type { JwtSignMethod } from '../config/auth-token.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
@@ -52,6 +51,8 @@ export class JwtTokens implements TokenProvider {
   /** By text, in the order of their last use. */
   readonly #verified = new Map<string, Claims>();
   #verifying = 0;
+  /** Loaded here: most servers issue simple tokens, and need not read it at their start. */
+  readonly #jose = import('jose');
 
   constructor(options: JwtTokensOptions) {
     this.#options = options;
@@ -87,6 +88,7 @@ export class JwtTokens implements TokenProvider {
       exp: Math.floor((clock.wallMs() + ttlMs) / 1000),
       cluster: replica.state.clusterId.toString(16),
     };
+    const { CompactSign } = await this.#jose;
     return new CompactSign(Buffer.from(JSON.stringify(claims)))
       .setProtectedHeader({ alg: signMethod, typ: 'JWT' })
       .sign(keys.signing);
@@ -112,6 +114,7 @@ export class JwtTokens implements TokenProvider {
     const { keys, signMethod, replica } = this.#options;
     let payload: Uint8Array;
     try {
+      const { compactVerify } = await this.#jose;
       ({ payload } = await compactVerify(token, keys.verifying, { algorithms: [signMethod] }));
     } catch {
       return undefined;
