@@ -153,6 +153,17 @@ describe('whether a call was sent', () => {
     expect(channel.problem).toBe('it does not answer');
   });
 
+  test('the reason of a failed attempt stays when the next one is cut short', async () => {
+    const server = createTcpServer();
+    server.once('connection', (socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
+    const channel = channelTo(await listening(server));
+    expect(await channel.connect(5_000)).toBe(false);
+    expect(channel.problem).toBe('Protocol error');
+    // The second attempt gets no answer within the time that its caller has left.
+    expect(await channel.connect(1)).toBe(false);
+    expect(channel.problem).toBe('Protocol error');
+  });
+
   test('it was not where the server says that it has not begun', async () => {
     const address = await http2Server((stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
     const channel = channelTo(address);

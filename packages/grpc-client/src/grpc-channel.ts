@@ -57,6 +57,8 @@ const defaultMaxCallsPerConnection = 2 ** 29;
 const mayBeRefused =
   'it closed the connection after the TLS handshake: it may not accept the certificate of this client; its log tells';
 
+const closedByServer = 'the server closed the connection';
+
 /** The state of one connection. */
 interface CallCounts {
   /** Open calls: etcd treats a PING without open calls as an attack. */
@@ -74,6 +76,8 @@ export class GrpcChannel {
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<boolean> | undefined;
   #problem = 'no connection was tried';
+  /** Why the newest finished attempt failed, until one succeeds. An unfinished attempt does not replace it. */
+  #failure: string | undefined;
   /** The newest connection has ended its TLS handshake, but the server has not said anything yet. */
   #isUnanswered = false;
   #isClosed = false;
@@ -102,7 +106,7 @@ export class GrpcChannel {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => {
-        this.#problem = this.#isUnanswered ? mayBeRefused : 'it does not answer';
+        this.#problem = this.#failure ?? (this.#isUnanswered ? mayBeRefused : 'it does not answer');
         resolve(false);
       }, timeoutMs);
       timer.unref();
@@ -220,7 +224,7 @@ export class GrpcChannel {
     try {
       session = this.#newSession();
     } catch (error) {
-      this.#problem = error instanceof Error ? reasonOf(error) : String(error);
+      this.#fail(error instanceof Error ? reasonOf(error) : String(error));
       return false;
     }
     session.unref();
@@ -229,22 +233,25 @@ export class GrpcChannel {
     timer.unref();
     return new Promise((resolve) => {
       this.#isUnanswered = false;
-      this.#problem = 'the server closed the connection';
+      let isConnected = false;
+      let failure = closedByServer;
       // A server that does not accept a certificate closes the connection, and may not say why.
       session.once('connect', () => {
         if (this.#options.tls === undefined) return;
         this.#isUnanswered = true;
-        this.#problem = mayBeRefused;
+        failure = mayBeRefused;
       });
       session.on('error', (error: NodeJS.ErrnoException) => {
         const isSilent = this.#isUnanswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-        if (!this.#isClosed && !isSilent) this.#problem = reasonOf(error);
+        if (!isSilent) failure = reasonOf(error);
       });
       // The first SETTINGS of the server: until then, the listener may not be an HTTP/2 server.
       session.once('remoteSettings', () => {
         clearTimeout(timer);
         this.#isUnanswered = false;
         if (session.destroyed) return;
+        isConnected = true;
+        this.#failure = undefined;
         session.setLocalWindowSize(windowBytes);
         this.#session = session;
         this.#keepAlive(session);
@@ -254,7 +261,8 @@ export class GrpcChannel {
       session.once('close', () => {
         clearTimeout(timer);
         this.#sessions.delete(session);
-        this.#leave(session);
+        if (isConnected) this.#leave(session);
+        else this.#fail(failure);
         resolve(false);
       });
     });
@@ -268,7 +276,12 @@ export class GrpcChannel {
   #leave(session: ClientHttp2Session): void {
     if (this.#session !== session) return;
     this.#session = undefined;
-    this.#problem = 'the server closed the connection';
+    this.#problem = closedByServer;
+  }
+
+  /** An attempt has ended without a connection. */
+  #fail(reason: string): void {
+    if (!this.#isClosed) this.#problem = this.#failure = reason;
   }
 
   #keepAlive(session: ClientHttp2Session): void {
