@@ -7,6 +7,8 @@ export interface AuthenticatorOptions {
   readonly tokens: Pick<TokenProvider, 'requesterOf'>;
 }
 
+const scheme = 'Bearer ';
+
 type Credentials = Pick<Call, 'metadata' | 'connection'>;
 
 /**
@@ -40,6 +42,8 @@ export class Authenticator {
 function tokenOf(metadata: Call['metadata']): string | undefined {
   const value = metadata['token'] ?? metadata['authorization'];
   if (value === undefined) return undefined;
-  const [first = ''] = Array.isArray(value) ? value : value.split(',');
-  return first.trim().replace(/^Bearer /, '');
+  const text = Array.isArray(value) ? (value[0] ?? '') : value;
+  const comma = text.indexOf(',');
+  const first = (comma < 0 ? text : text.slice(0, comma)).trim();
+  return first.startsWith(scheme) ? first.slice(scheme.length) : first;
 }

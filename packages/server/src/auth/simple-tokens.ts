@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Command, CommandResponse, Requester } from '@tenure/core';
 import type { Random } from '../random/random.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
@@ -129,7 +129,7 @@ export class SimpleTokens implements TokenProvider {
 }
 
 function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+  return hash('sha256', token, 'hex');
 }
 
 function randomLetters(random: Random): string {
