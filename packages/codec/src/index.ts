@@ -23,6 +23,7 @@ export {
 } from './lease.ts';
 export { decodePutRequest, encodePutRequest, encodePutResponse, encodePutResponseWithin } from './put.ts';
 export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
+export { decodeRequestedCommand, encodeRequestedCommand } from './requested-command.ts';
 export { type ResponseHeader, type ResponseHeaderPrefix, responseHeaderPrefix } from './response-header.ts';
 export { encodeList, type ListMessage, SlicedReply } from './sliced-reply.ts';
 export { decodeBoundedTxnRequest, decodeTxnRequest, encodeTxnRequest } from './txn-request.ts';

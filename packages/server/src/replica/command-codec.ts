@@ -5,10 +5,12 @@ import {
   decodeDeleteRangeRequest,
   decodeMessage,
   decodePutRequest,
+  decodeRequestedCommand,
   decodeTxnRequest,
   encodeDeleteRangeRequest,
   encodeFramed,
   encodePutRequest,
+  encodeRequestedCommand,
   encodeTxnRequest,
   frameHeadroomBytes,
 } from '@tenure/codec';
@@ -60,8 +62,7 @@ export function encodeCommand(command: Command, raw?: Buffer): EncodedCommand {
   const payload = raw ?? encodePayload(command);
   if (command.by === undefined) return { kind, payload };
   const { user, authRevision } = command.by;
-  const requested = { user, authRevision: BigInt(authRevision), kind, payload };
-  return { kind: requestedKind, payload: bytesOf(tenureLog.RequestedSchema, requested) };
+  return { kind: requestedKind, payload: encodeRequestedCommand({ user, authRevision, kind, payload }) };
 }
 
 function encodePayload(command: Command): Buffer {
@@ -212,10 +213,8 @@ const decoders: Readonly<Record<number, Decode>> = {
  */
 export function decodeCommand({ kind, payload }: EncodedCommand): Command {
   if (kind !== requestedKind) return decodeBody(kind, payload);
-  const requested = decodeMessage(tenureLog.RequestedSchema, payload);
-  const by = { user: requested.user, authRevision: Number(requested.authRevision) };
-  const { buffer, byteOffset, byteLength } = requested.payload;
-  return { ...decodeBody(requested.kind, Buffer.from(buffer, byteOffset, byteLength)), by };
+  const { user, authRevision, ...body } = decodeRequestedCommand(payload);
+  return { ...decodeBody(body.kind, body.payload), by: { user, authRevision } };
 }
 
 function decodeBody(kind: number, payload: Buffer): Command {
