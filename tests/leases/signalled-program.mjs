@@ -10,8 +10,11 @@ const ttlMs = 60_000;
 const { backend } = await openBackend(spec, ttlMs);
 await backend.migrate?.();
 const leave = backend.leave.bind(backend);
+let beginLeaving;
+const leaving = new Promise((resolve) => (beginLeaving = resolve));
 backend.leave = async (...given) => {
   console.log('leaving');
+  beginLeaving();
   if (hangs) return await new Promise(() => {});
   // Time in which work that was told too early could end the process.
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -85,7 +88,8 @@ const activities = {
   },
   own: async () => {
     console.log('ready');
-    await new Promise((_, reject) => setTimeout(() => reject(new RangeError('of the program')), 50));
+    await leaving;
+    throw new RangeError('of the program');
   },
 };
 
