@@ -98,13 +98,15 @@ export function writeCluster(out: ByteWriter, record: ClusterRecord): void {
   out.varint(record.compactRevision + 1);
   out.varint(record.currentRevision);
   out.uint32(record.oldestHash);
-  const { txnLimits, auth } = cluster;
-  const hasAuth = auth.revision > AuthState.initial.revision;
+  const { txnLimits, auth, members } = cluster;
+  const hasPeerUrls = members.some(({ peerUrls }) => peerUrls !== undefined);
+  const hasAuth = hasPeerUrls || auth.revision > AuthState.initial.revision;
   if (txnLimits === undefined && !hasAuth) return;
   out.varint(txnLimits?.maxRows ?? 0);
   out.varint(txnLimits?.maxReplyBytes ?? 0);
   out.varint(txnLimits?.maxComparedBytes ?? 0);
   if (hasAuth) writeAuth(out, auth);
+  if (hasPeerUrls) for (const { peerUrls = [] } of members) writeTexts(out, peerUrls);
 }
 
 export function readCluster(input: ByteReader): ClusterRecord {
@@ -135,18 +137,31 @@ export function readCluster(input: ByteReader): ClusterRecord {
     if (limits.maxRows > 0) cluster.txnLimits = limits;
   }
   if (!input.atEnd) cluster.auth = readAuth(input);
+  if (!input.atEnd) cluster.members = cluster.members.map((member) => withPeerUrls(member, readTexts(input)));
   return record;
 }
 
 function writeMember(out: ByteWriter, member: Member): void {
   out.int64(member.id);
   out.text(member.name);
-  out.varint(member.clientUrls.length);
-  for (const url of member.clientUrls) out.text(url);
+  writeTexts(out, member.clientUrls);
+}
+
+function writeTexts(out: ByteWriter, texts: readonly string[]): void {
+  out.varint(texts.length);
+  for (const text of texts) out.text(text);
+}
+
+function readTexts(input: ByteReader): readonly string[] {
+  return readList(input, () => input.text());
+}
+
+function withPeerUrls(member: Member, peerUrls: readonly string[]): Member {
+  return peerUrls.length === 0 ? member : { ...member, peerUrls };
 }
 
 function readMember(input: ByteReader): Member {
-  return { id: input.uint64(), name: input.text(), clientUrls: readList(input, () => input.text()) };
+  return { id: input.uint64(), name: input.text(), clientUrls: readTexts(input) };
 }
 
 function readAlarm(input: ByteReader): Alarm {

@@ -10,7 +10,7 @@
  * float64, ids are int64, keys and values one byte per char, other text one varint per UTF-16 unit.
  *
  *   cluster    ids, epoch, leader, time, members, alarms, ends of epochs, revisions, from format 2 on limits of
- *              transactions, from format 3 on users and roles: one record, first
+ *              transactions, from format 3 on users and roles, from format 4 on peer URLs of members: one record, first
  *   leases     one record each, ordered by id
  *   base       the keys as they were just before the oldest held revision, in byte order
  *   history    the oldest held revision and all after it: number of events, then the events
@@ -20,12 +20,13 @@
  */
 export const magic = 'TENURE\r\n';
 
-export const formatVersion = 3;
+export const formatVersion = 4;
 
 /**
- * A snapshot of a cluster that uses neither transaction limits nor auth data is written in the format from before them,
- * so that servers of that version can read it as long as no entry has set them.
+ * A snapshot is written in the format from before what its cluster does not use: peer URLs, then auth data, then limits
+ * of transactions. So servers of that version can read it as long as no entry has set them.
  */
+export const formatWithAuth = 3;
 export const formatWithLimits = 2;
 export const formatWithoutLimits = 1;
 

@@ -191,7 +191,7 @@ describe('a damaged snapshot', () => {
     const future = bytesOf(sample());
     future[8] = 9;
     expect(refusal(future)?.message).toMatch(
-      /format 9, but this version of Tenure reads formats up to 3; start a newer one/,
+      /format 9, but this version of Tenure reads formats up to 4; start a newer one/,
     );
   });
 });

@@ -14,6 +14,7 @@ import {
   clusterBlock,
   endBlock,
   formatVersion,
+  formatWithAuth,
   formatWithLimits,
   formatWithoutLimits,
   historyBlock,
@@ -172,8 +173,9 @@ export class SnapshotWriter implements IterableIterator<Uint8Array> {
   }
 }
 
-function formatOf({ auth, txnLimits }: ClusterState): number {
-  if (auth.revision > AuthState.initial.revision) return formatVersion;
+function formatOf({ auth, txnLimits, members }: ClusterState): number {
+  if (members.some(({ peerUrls }) => peerUrls !== undefined)) return formatVersion;
+  if (auth.revision > AuthState.initial.revision) return formatWithAuth;
   return txnLimits === undefined ? formatWithoutLimits : formatWithLimits;
 }
 

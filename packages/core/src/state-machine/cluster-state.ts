@@ -6,6 +6,8 @@ export interface Member {
   readonly id: bigint;
   readonly name: string;
   readonly clientUrls: readonly string[];
+  /** Where other servers reach it, never empty; missing if that is where clients do. */
+  readonly peerUrls?: readonly string[];
 }
 
 export interface Alarm {

@@ -49,6 +49,8 @@ export type CommandBody =
       readonly id: bigint;
       readonly name: string;
       readonly clientUrls: readonly string[];
+      /** See Member. */
+      readonly peerUrls?: readonly string[] | undefined;
     }
   | { readonly kind: 'removeMember'; readonly id: bigint }
   /** From this entry on every transaction has these limits, on every server and at every replay. */

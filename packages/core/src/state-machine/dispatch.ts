@@ -21,6 +21,7 @@ import {
   applyLeaseRevoke,
   applyRenewLeases,
 } from './lease-commands.ts';
+import type { Member } from './cluster-state.ts';
 import type { EntryContext, State } from './state.ts';
 
 /** Each kind of command; true for client commands, which a server with a corrupt state refuses. */
@@ -95,7 +96,7 @@ export function dispatchCommand(
     case 'createCluster':
       return applyCreateCluster(state, context.index, position, command);
     case 'registerMember':
-      return applyRegisterMember(state, { id: command.id, name: command.name, clientUrls: command.clientUrls });
+      return applyRegisterMember(state, memberOf(command));
     case 'removeMember':
       return applyRemoveMember(state, command.id);
     case 'setTxnLimits':
@@ -105,4 +106,8 @@ export function dispatchCommand(
     case 'auth':
       return applyAuthChange(state, command.change);
   }
+}
+
+function memberOf({ id, name, clientUrls, peerUrls = [] }: Extract<Command, { kind: 'registerMember' }>): Member {
+  return { id, name, clientUrls, ...(peerUrls.length === 0 ? {} : { peerUrls }) };
 }

@@ -7,8 +7,8 @@ import type { Identity } from './identity.ts';
 
 /** A member in the replies of the Cluster service. */
 export function memberMessage(member: Member, isUnreachable: (id: bigint) => boolean) {
-  const { id, name, clientUrls } = member;
-  return { ID: id, name, clientURLs: [...clientUrls], unreachable: isUnreachable(id) };
+  const { id, name, clientUrls, peerUrls = [] } = member;
+  return { ID: id, name, clientURLs: [...clientUrls], peerURLs: [...peerUrls], unreachable: isUnreachable(id) };
 }
 
 /** etcd's Cluster service: the servers that have registered themselves. */

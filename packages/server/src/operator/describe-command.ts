@@ -47,8 +47,11 @@ function describeBody(command: Command): string {
       return `resign to ${hex(command.target)}`;
     case 'removeMember':
       return `removeMember ${hex(command.id)}`;
-    case 'registerMember':
-      return `registerMember ${hex(command.id)} ${JSON.stringify(command.name)} at ${command.clientUrls.join(',')}`;
+    case 'registerMember': {
+      const { id, name, clientUrls, peerUrls = [] } = command;
+      const forServers = peerUrls.length === 0 ? '' : `, for servers at ${peerUrls.join(',')}`;
+      return `registerMember ${hex(id)} ${JSON.stringify(name)} at ${clientUrls.join(',')}${forServers}`;
+    }
     case 'setTxnLimits':
       return `setTxnLimits ${Object.entries(command.limits)
         .map(([name, limit]) => `${name} ${limit}`)

@@ -1,7 +1,7 @@
 import type { Command, PutRequest, RequestOp } from '@tenure/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeCommand, encodeCommand } from './command-codec.ts';
+import { decodeCommand, encodeCommand, newestCommandKind } from './command-codec.ts';
 
 const id = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n);
 const unsignedId = fc.bigInt(0n, 2n ** 64n - 1n);
@@ -20,7 +20,12 @@ const op: fc.Arbitrary<RequestOp> = fc.oneof(
   put.map((each): RequestOp => ({ kind: 'put', put: each })),
   deleteRange.map((each): RequestOp => ({ kind: 'deleteRange', deleteRange: each })),
 );
-const member = fc.record({ id: unsignedId, name: fc.string(), clientUrls: fc.array(fc.webUrl(), { maxLength: 3 }) });
+const urls = fc.array(fc.webUrl(), { maxLength: 3 });
+const plainMember = fc.record({ id: unsignedId, name: fc.string(), clientUrls: urls });
+const member = fc.oneof(
+  plainMember,
+  fc.record({ id: unsignedId, name: fc.string(), clientUrls: urls, peerUrls: fc.array(fc.webUrl(), { minLength: 1 }) }),
+);
 
 const command: fc.Arbitrary<Command> = fc.oneof(
   put.map((each): Command => ({ kind: 'put', put: each })),
@@ -64,6 +69,18 @@ describe('commands in the log', () => {
         expect(decodeCommand(encodeCommand(each))).toEqual(each);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  test('have a kind that earlier versions know, unless a member has peer URLs', () => {
+    fc.assert(
+      fc.property(plainMember, (each) => {
+        const before = encodeCommand({ kind: 'registerMember', ...each });
+        expect(before.kind).toBe(13);
+        expect(encodeCommand({ kind: 'registerMember', ...each, peerUrls: [] })).toEqual(before);
+        const { kind } = encodeCommand({ kind: 'registerMember', ...each, peerUrls: ['http://a:1'] });
+        expect([kind, newestCommandKind]).toEqual([20, 20]);
+      }),
     );
   });
 

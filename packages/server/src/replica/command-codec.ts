@@ -42,8 +42,11 @@ const kinds = {
 /** A command with its requester. It came with the same version as the auth data, without which it is not written. */
 const requestedKind = 19;
 
+/** The registration of a member with peer URLs; one without them has the kind that earlier versions know. */
+export const peerUrlsKind = 20;
+
 /** Kinds are numbered in the order in which versions of Tenure brought them. */
-export const newestCommandKind = Math.max(requestedKind, ...Object.values(kinds));
+export const newestCommandKind = Math.max(peerUrlsKind, ...Object.values(kinds));
 
 /** From which kind on a server knows the limits of transactions. */
 export const txnLimitsKind = kinds.setTxnLimits;
@@ -58,11 +61,16 @@ const noBytes = Buffer.alloc(0);
  * own message: the bytes go to the log as they came in.
  */
 export function encodeCommand(command: Command, raw?: Buffer): EncodedCommand {
-  const kind = kinds[command.kind];
+  const kind = kindOf(command);
   const payload = raw ?? encodePayload(command);
   if (command.by === undefined) return { kind, payload };
   const { user, authRevision } = command.by;
   return { kind: requestedKind, payload: encodeRequestedCommand({ user, authRevision, kind, payload }) };
+}
+
+function kindOf(command: Command): number {
+  const hasPeerUrls = command.kind === 'registerMember' && (command.peerUrls?.length ?? 0) > 0;
+  return hasPeerUrls ? peerUrlsKind : kinds[command.kind];
 }
 
 function encodePayload(command: Command): Buffer {
@@ -108,8 +116,9 @@ function encodePayload(command: Command): Buffer {
     case 'removeMember':
       return bytesOf(tenureLog.RemoveMemberSchema, { id: command.id });
     case 'registerMember': {
-      const { id, name, clientUrls } = command;
-      return bytesOf(tenureLog.RegisterMemberSchema, { id, name, clientUrls: [...clientUrls] });
+      const { id, name, clientUrls, peerUrls = [] } = command;
+      const urls = { clientUrls: [...clientUrls], peerUrls: [...peerUrls] };
+      return bytesOf(tenureLog.RegisterMemberSchema, { id, name, ...urls });
     }
     case 'setTxnLimits': {
       const { maxRows, maxReplyBytes, maxComparedBytes } = command.limits;
@@ -183,6 +192,10 @@ const decoders: Readonly<Record<number, Decode>> = {
   [kinds.registerMember]: (payload) => {
     const { id, name, clientUrls } = decodeMessage(tenureLog.RegisterMemberSchema, payload);
     return { kind: 'registerMember', id, name, clientUrls };
+  },
+  [peerUrlsKind]: (payload) => {
+    const { id, name, clientUrls, peerUrls } = decodeMessage(tenureLog.RegisterMemberSchema, payload);
+    return { kind: 'registerMember', id, name, clientUrls, peerUrls };
   },
   [kinds.setTxnLimits]: (payload) => {
     const { maxRows, maxReplyBytes, maxComparedBytes } = decodeMessage(tenureLog.SetTxnLimitsSchema, payload);
