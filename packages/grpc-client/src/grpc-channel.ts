@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2';
+import { checkServerIdentity } from 'node:tls';
 import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
 import { GrpcStream } from './grpc-stream.ts';
 
@@ -14,6 +16,8 @@ export interface GrpcTls {
   readonly crl?: readonly string[] | undefined;
   /** TLS 1.2 by default. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+  /** What else must hold of a server's certificate, beside its authority and its host: why it is refused. */
+  readonly refuses?: ((certificate: X509Certificate) => string | undefined) | undefined;
   /** Any certificate is accepted: the caller finds out by other means who answers. */
   readonly isUnverified?: boolean | undefined;
 }
@@ -215,6 +219,7 @@ export class GrpcChannel {
             ...(tls.minVersion === undefined ? {} : { minVersion: tls.minVersion }),
             rejectUnauthorized: tls.isUnverified !== true,
             ...(tls.serverName === undefined ? {} : { servername: tls.serverName }),
+            ...(tls.refuses === undefined ? {} : { checkServerIdentity: identityCheck(tls.refuses) }),
           }),
     });
   }
@@ -300,6 +305,16 @@ export class GrpcChannel {
     timer.unref();
     session.once('close', () => clearInterval(timer));
   }
+}
+
+/** Node's own check of the host comes first. */
+function identityCheck(refuses: NonNullable<GrpcTls['refuses']>): typeof checkServerIdentity {
+  return (host, certificate) => {
+    const fault = checkServerIdentity(host, certificate);
+    if (fault !== undefined) return fault;
+    const reason = refuses(new X509Certificate(certificate.raw));
+    return reason === undefined ? undefined : new Error(reason);
+  };
 }
 
 /** On one line; for a name with several addresses, the reason for the first. */

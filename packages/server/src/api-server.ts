@@ -1,6 +1,6 @@
 import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
-import { formatUrl } from './config/listen-url.ts';
+import { formatUrl, type ListenUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import type { Authentication } from './authentication.ts';
 import { AccessGuard } from './api/access-guard.ts';
@@ -28,14 +28,14 @@ import { builtReply, type GrpcRoutes, type HttpHandler } from './transport/trans
 import { WatchService } from './watch/watch-service.ts';
 import type { Lessor } from './leases/lessor.ts';
 import type { Logger } from './logging/logger.ts';
-import { connectionLimit } from './connection-limit.ts';
+import { connectionLimit, maxPeerConnections } from './connection-limit.ts';
 import { Authenticator } from './auth/authenticator.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import type { ReplicaAccess } from './replica/replica-access.ts';
 
 /** gRPC's own bytes beside the largest request, with the same allowance as etcd. */
-const grpcOverheadBytes = 512 * 1024;
+export const grpcOverheadBytes = 512 * 1024;
 
 export interface ApiServerOptions {
   readonly config: ServerConfig;
@@ -56,7 +56,7 @@ export interface ApiServerOptions {
   readonly onHttp: HttpHandler;
   readonly createTransport: (options: TransportOptions) => ServingTransport;
   /** The other servers. Without them, this server is alone and leads. */
-  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead' | 'knowAllAuth'> | undefined;
+  readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead' | 'canAllApply'> | undefined;
 }
 
 /** The transport options that the server sets. */
@@ -91,8 +91,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const { quotaBackendBytes, maxRequestBytes, maxTxnOps, minLeaseTtlMs, watchProgressNotifyIntervalMs } = config;
   const { state } = replica;
   const quota = new QuotaGuard(replica, quotaBackendBytes, identity.memberId);
-  const knowAllAuth = (): boolean => cluster?.knowAllAuth ?? true;
-  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps, knowAllAuth });
+  const canAllApply = (kind: number): boolean => cluster?.canAllApply(kind) ?? true;
+  const rules = new CommandRules({ state: () => state, quota, maxRequestBytes, maxTxnOps, canAllApply });
   const watch = new WatchService({
     clock,
     random,
@@ -136,11 +136,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   });
   const guarded = audited(options.audit, state, etcdRoutes, access);
   const routes = requirement.guard(current.guard(new Map([...guarded, ...(cluster?.routes ?? [])])));
+  const hasPeerPort = config.listenPeerUrls.length > 0;
   const limits = {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
-    maxConnections: connectionLimit(defaultTransportLimits.maxConnections),
+    maxConnections: connectionLimit(defaultTransportLimits.maxConnections, hasPeerPort ? maxPeerConnections : 0),
   };
-  const reserved = cluster === undefined ? {} : { peerPath: cluster.linkPath };
+  const reserved = cluster === undefined || hasPeerPort ? {} : { peerPath: cluster.linkPath };
   const transport = options.createTransport({ routes, onHttp, log, limits, ...reserved });
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
     const handler = leaderOnlyPaths.has(path) ? etcdRoutes.get(path) : undefined;
@@ -164,15 +165,15 @@ function audited(
   return audit.guardCalls(access.guard(audit.guardMessages(routes)));
 }
 
-/** Listens at every configured address. Resolves with the URLs, with the actual ports. */
+/** Listens at every address, with TLS at https:// ones. Resolves with the URLs, with the actual ports. */
 export async function listenAt(
   transport: ServingTransport,
-  config: ServerConfig,
-  clientTls: ClientTls | undefined,
+  listenUrls: readonly ListenUrl[],
+  secure: ClientTls | undefined,
 ): Promise<readonly string[]> {
   const urls: string[] = [];
-  for (const url of config.listenClientUrls) {
-    const tls = url.scheme === 'https' ? clientTls : undefined;
+  for (const url of listenUrls) {
+    const tls = url.scheme === 'https' ? secure : undefined;
     if (url.scheme === 'https' && tls === undefined) throw new Error(`${formatUrl(url)} has no certificate`);
     const { port } = await transport.listen(url.host, url.port, tls);
     urls.push(formatUrl({ ...url, port }));

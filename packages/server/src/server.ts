@@ -5,6 +5,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
 import { answered, statusNamed } from './api/status-of.ts';
+import { PeerPort } from './peer-port.ts';
 import { createHttp2Transport } from './transport/http2-transport.ts';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
@@ -39,6 +40,8 @@ const leaderLeaseMs = 800;
 /**
  * The composition root: creates the parts in order, connects them, and closes them in reverse order. A server alone is
  * a cluster of one, on a log that no other server appends to: it leads as soon as it starts.
+ *
+ * Reason for length: all parts of a server are connected here.
  */
 export class Server implements RunningServer {
   readonly failed: Promise<Error>;
@@ -54,6 +57,8 @@ export class Server implements RunningServer {
   /** Only on a shared log. */
   readonly #cluster: Cluster | undefined;
   readonly #api: ApiServer;
+  /** Only if other servers have addresses of their own. */
+  readonly #peerPort: PeerPort | undefined;
   readonly #registration: MemberRegistration;
   readonly #authentication: Authentication;
   #resolveFailed: (error: Error) => void = () => {};
@@ -99,6 +104,7 @@ export class Server implements RunningServer {
       passwords,
     });
     this.#api = this.#createApiServer();
+    this.#peerPort = this.#createPeerPort();
     this.#registration = this.#createRegistration();
   }
 
@@ -124,7 +130,8 @@ export class Server implements RunningServer {
     this.#replica.start();
     const { isShared, state } = this.#replica;
     if (!isShared) await this.#leadAlone();
-    this.#urls = await listenAt(this.#api.transport, this.#options.config, this.#options.clientTls);
+    this.#urls = await listenAt(this.#api.transport, this.#options.config.listenClientUrls, this.#options.clientTls);
+    await this.#peerPort?.listen();
     if (isShared && state.leader === '') void this.driver.claimNow();
     this.#cluster?.look();
     // If another server has this name, the leader reports it while the registration is still pending.
@@ -139,11 +146,13 @@ export class Server implements RunningServer {
 
   async #close(): Promise<void> {
     this.#maintenance?.stop();
+    this.#registration.stop();
     // From here on no renewal is answered, however long some calls still take, so no lease may expire either.
     await this.#transferLeadership();
     this.#cluster?.stopServing();
     this.#api.watch.close(statusNamed('Stopped'));
-    await this.#api.transport.close({ graceMs: closeGraceMs });
+    const transports = [this.#api.transport, ...(this.#peerPort === undefined ? [] : [this.#peerPort])];
+    await Promise.all(transports.map((each) => each.close({ graceMs: closeGraceMs })));
     this.#options.clientTls?.credentials.close();
     this.#options.peerTls?.close();
     // Until here the leader may still answer the calls that clients wait for.
@@ -195,6 +204,7 @@ export class Server implements RunningServer {
       authority: this.#leadership,
       readsByLease: this.#options.config.reads === 'lease',
       problem: () => this.#problem(),
+      refusal: (command) => this.#api.rules.versionRefusal(command),
       slowestFollower: () => this.#cluster?.slowestFollower ?? Infinity,
       onFact: (fact) => this.#told(fact),
     });
@@ -245,6 +255,7 @@ export class Server implements RunningServer {
       run: this.#run,
       leaderId: this.#leaderId,
       electionTimeoutMs: this.#options.config.electionTimeoutMs,
+      hasPeerPort: this.#options.config.listenPeerUrls.length > 0,
       requestTimeoutMs,
       engineProblem: () => this.#options.engineHealth.problem,
       lookNow: (acknowledged) => this.#options.engine.lookNow?.(acknowledged),
@@ -264,7 +275,22 @@ export class Server implements RunningServer {
       memberId: this.#identity.memberId,
       name,
       clientUrls: () => (advertiseClientUrls.length > 0 ? advertiseClientUrls : this.#urls),
+      peerUrls: () => this.#peerPort?.urls ?? [],
+      warn: (message) => this.#options.log.warn({}, message),
       onFailed: (error) => this.fail(error),
+    });
+  }
+
+  #createPeerPort(): PeerPort | undefined {
+    const { config, log, network, peerTls: tls } = this.#options;
+    const cluster = this.#cluster;
+    if (cluster === undefined || config.listenPeerUrls.length === 0) return undefined;
+    return new PeerPort({
+      cluster,
+      config,
+      log,
+      tls,
+      createTransport: network?.createTransport ?? createHttp2Transport,
     });
   }
 

@@ -1,12 +1,14 @@
-import { AuthState } from '@tenure/core';
+import { AuthState, type Command, type StateMachine } from '@tenure/core';
 import { expect, test } from 'vitest';
 import { decodeBoundedTxnRequest } from '@tenure/codec';
 import { errorCatalogue } from '@tenure/protocol';
 import { CommandRules } from './command-rules.ts';
 
+type Member = StateMachine['members'][number];
+
 const rules = new CommandRules({
   state: () => ({ alarms: [], auth: AuthState.initial, members: [] }),
-  knowAllAuth: () => true,
+  canAllApply: () => true,
   quota: { admit: () => undefined },
   maxRequestBytes: 10,
   maxTxnOps: 1,
@@ -32,3 +34,39 @@ test.each(['compare', 'success', 'failure'])(
     expect(rules.txnRefusal(txn)).toMatchObject({ message: errorCatalogue.TooManyOps.text });
   },
 );
+
+test('what servers of an earlier version stop at waits until all know it, or the state has it already', () => {
+  const kinds: number[] = [];
+  const member = { id: 1n, name: 'm1', clientUrls: ['http://a:1'] };
+  const rulesWith = (knows: boolean, members: readonly Member[] = []): CommandRules =>
+    new CommandRules({
+      state: () => ({ alarms: [], auth: AuthState.initial, members }),
+      canAllApply: (kind) => kinds.push(kind) > 0 && knows,
+      quota: { admit: () => undefined },
+      maxRequestBytes: 10,
+      maxTxnOps: 1,
+    });
+  const user: Command = {
+    kind: 'auth',
+    change: { kind: 'addUser', user: 'ada', passwordHash: 'x', noPassword: false },
+  };
+  const plain: Command = { kind: 'registerMember', ...member };
+  const withPeerUrls: Command = { ...plain, peerUrls: ['http://a:2'] };
+  const tooEarly = { message: errorCatalogue.NotCapable.text };
+  for (const command of [user, withPeerUrls]) {
+    expect(rulesWith(false).refusal(command)).toMatchObject(tooEarly);
+    expect(rulesWith(false).versionRefusal(command)).toMatchObject(tooEarly);
+    expect(rulesWith(true).refusal(command)).toBeUndefined();
+  }
+  expect(new Set(kinds)).toEqual(new Set([18, 20]));
+  expect(rulesWith(false, [member]).refusal(withPeerUrls)).toMatchObject(tooEarly);
+  expect(rulesWith(false, [{ ...member, peerUrls: ['http://a:2'] }]).refusal(withPeerUrls)).toBeUndefined();
+  for (const command of [plain, { ...plain, peerUrls: [] }]) expect(rulesWith(false).refusal(command)).toBeUndefined();
+});
+
+test('peer URLs follow the rules of those for clients', () => {
+  for (const peerUrls of [['not a url'], ['http://a:0'], Array<string>(33).fill('http://a:1')]) {
+    const refusal = rules.refusal({ kind: 'registerMember', id: 1n, name: 'm', clientUrls: [], peerUrls });
+    expect(refusal).toMatchObject({ message: errorCatalogue.MemberBadUrls.text });
+  }
+});

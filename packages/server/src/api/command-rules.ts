@@ -7,8 +7,9 @@ import {
   leaseOverheadBytes,
   maxTotalTxnOps,
 } from '@tenure/core';
-import type { AuthChange, Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
+import type { Command, CoreError, StateMachine, TxnRequest } from '@tenure/core';
 import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
+import { authKind, peerUrlsKind } from '../replica/command-codec.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
@@ -18,8 +19,8 @@ export interface CommandRulesOptions {
   readonly quota: Pick<QuotaGuard, 'admit'>;
   readonly maxRequestBytes: number;
   readonly maxTxnOps: number;
-  /** Whether every server of the cluster can apply changes of the auth data, as far as this server has to know. */
-  readonly knowAllAuth: () => boolean;
+  /** Whether every server of the cluster can apply commands of this kind, as far as this server has to know. */
+  readonly canAllApply: (kind: number) => boolean;
 }
 
 /** Alarms in the state at once: a client may raise one for any member, and each stays until it is disarmed. */
@@ -78,9 +79,9 @@ export class CommandRules {
       case 'leaseGrant':
         return isGrant(command) ? undefined : invalid('a lease needs an id that is not 0, and a TTL of 1 ms or more');
       case 'registerMember':
-        return this.#memberRefusal(command);
+        return this.#memberRefusal(command) ?? this.versionRefusal(command);
       case 'auth':
-        return this.#authRefusal(command.change);
+        return this.#authRefusal(command) ?? this.versionRefusal(command);
       case 'alarm':
         return command.action === 'activate' && this.#options.state().alarms.length >= maxAlarms
           ? statusNamed('TooManyRequests')
@@ -107,18 +108,35 @@ export class CommandRules {
     return grows ? quota.admit(requestBytes) : undefined;
   }
 
-  /** Before the first change, a server of an earlier version could not read the log any more. */
-  #authRefusal(change: AuthChange): GrpcStatus | undefined {
-    const names = ['user' in change ? change.user : '', 'role' in change ? change.role : ''];
-    if (names.some((name) => Buffer.byteLength(name) > maxNameBytes)) return statusNamed('RequestTooLarge');
-    const isFirst = this.#options.state().auth.revision === 1;
-    if (isFirst && !this.#options.knowAllAuth()) return statusNamed('NotCapable');
-    return undefined;
+  /**
+   * Why a leader may not append the command yet: a server of an earlier version, which stops at it. Once the state has
+   * what it brings, such a server cannot read the log anyway.
+   */
+  versionRefusal(command: Command): GrpcStatus | undefined {
+    const { canAllApply, state } = this.#options;
+    switch (command.kind) {
+      case 'auth':
+        return state().auth.revision > 1 || canAllApply(authKind) ? undefined : statusNamed('NotCapable');
+      case 'registerMember': {
+        const isKnown = command.peerUrls === undefined || command.peerUrls.length === 0;
+        const isUsed = state().members.some(({ peerUrls }) => peerUrls !== undefined);
+        return isKnown || isUsed || canAllApply(peerUrlsKind) ? undefined : statusNamed('NotCapable');
+      }
+      default:
+        return undefined;
+    }
   }
 
-  #memberRefusal({ id, name, clientUrls }: Extract<Command, { kind: 'registerMember' }>): GrpcStatus | undefined {
+  #authRefusal({ change }: Extract<Command, { kind: 'auth' }>): GrpcStatus | undefined {
+    const names = ['user' in change ? change.user : '', 'role' in change ? change.role : ''];
+    const isTooLong = names.some((name) => Buffer.byteLength(name) > maxNameBytes);
+    return isTooLong ? statusNamed('RequestTooLarge') : undefined;
+  }
+
+  #memberRefusal(command: Extract<Command, { kind: 'registerMember' }>): GrpcStatus | undefined {
+    const { id, name, clientUrls, peerUrls = [] } = command;
     const { members } = this.#options.state();
-    if (!areMemberUrls(clientUrls)) return statusNamed('MemberBadUrls');
+    if (!areMemberUrls(clientUrls) || !areMemberUrls(peerUrls)) return statusNamed('MemberBadUrls');
     if (id === 0n || name === '' || name.length > maxMemberNameChars) {
       return invalid(`a member needs an id that is not 0, and a name of 1 to ${maxMemberNameChars} characters`);
     }

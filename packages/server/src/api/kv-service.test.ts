@@ -52,7 +52,7 @@ class LateServer {
         quota: { admit: () => undefined },
         maxRequestBytes: 1024,
         maxTxnOps: 8,
-        knowAllAuth: () => true,
+        canAllApply: () => true,
       }),
       longReplies: new LongReplies(new SlicedWork(systemClock)),
     });

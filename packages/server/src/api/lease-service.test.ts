@@ -68,7 +68,7 @@ class RenewalStream {
         quota: new QuotaGuard(replica, 0, 2n),
         maxRequestBytes: 1024,
         maxTxnOps: 1,
-        knowAllAuth: () => true,
+        canAllApply: () => true,
       }),
       longReplies: new LongReplies(new SlicedWork(systemClock)),
       minLeaseTtlMs: 1,

@@ -50,7 +50,7 @@ class Bench {
       quota,
       maxRequestBytes: 1024,
       maxTxnOps: 1,
-      knowAllAuth: () => true,
+      canAllApply: () => true,
     });
     const longReplies = new LongReplies(this.work);
     const renewals = { renew: () => 5_000, revision: () => state.currentRevision };

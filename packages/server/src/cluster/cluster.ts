@@ -4,7 +4,8 @@ import type { Acknowledged } from '../engines/log-engine.ts';
 import type { Identity } from '../api/identity.ts';
 import type { MembershipServiceOptions } from '../api/membership-service.ts';
 import type { LeaderOnly } from '../api/routes.ts';
-import type { MethodHandler } from '../transport/transport.ts';
+import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import type { DuplexCall, MethodHandler } from '../transport/transport.ts';
 import { LeaderMonitor } from '../leadership/leader-monitor.ts';
 import type { Leadership } from '../leadership/leadership.ts';
 import type { LeadershipDriver } from '../leadership/leadership-driver.ts';
@@ -16,9 +17,8 @@ import { GrpcLeaderStream } from './follower/grpc-leader-stream.ts';
 import { LeaderOnlyCalls } from './follower/leader-only-calls.ts';
 import { LeaderFinder } from './follower/leader-finder.ts';
 import type { OpenLeaderStream } from './follower/leader-stream.ts';
-import { peerLinkPath, PeerService, type PeerServiceOptions } from './leader/peer-service.ts';
+import { peerLinkPath, peerServiceName, PeerService, type PeerServiceOptions } from './leader/peer-service.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
-import { authKind } from '../replica/command-codec.ts';
 import type { Replica } from '../replica/replica.ts';
 
 export interface ClusterOptions {
@@ -33,6 +33,8 @@ export interface ClusterOptions {
   /** Identifies it in its claims. */
   readonly leaderId: string;
   readonly electionTimeoutMs: number;
+  /** This server listens at addresses for servers alone. */
+  readonly hasPeerPort: boolean;
   readonly requestTimeoutMs: number;
   /** Why the engine cannot be asked. */
   readonly engineProblem: () => ClientReason | undefined;
@@ -59,8 +61,10 @@ export class Cluster {
   readonly reach: Reachability;
   /** The service to which followers connect. */
   readonly linkPath = peerLinkPath;
-  /** The services beside those of etcd's API that every server has. */
+  /** At the addresses for clients: the services beside those of etcd's API. */
   readonly routes: ReadonlyMap<string, MethodHandler>;
+  /** All services at the addresses for servers alone. */
+  readonly routesForServers: ReadonlyMap<string, MethodHandler>;
   /** Calls that only the leader's clock can answer. */
   readonly leaderOnly: LeaderOnly;
   /** Whether this server leads, and how it transfers leadership. */
@@ -124,8 +128,10 @@ export class Cluster {
       timeoutMs: options.requestTimeoutMs,
     });
     this.leaderOnly = (path, request, call, local) => calls.answer({ path, request, by: call.requester }, local);
-    const link: MethodHandler = { kind: 'bidi', handle: (call) => this.#peers.handle(call) };
-    this.routes = new Map([[peerLinkPath, link]]);
+    const linkAtClients: MethodHandler = { kind: 'bidi', handle: (call) => this.#handleAtClients(call) };
+    this.routes = new Map([[peerLinkPath, linkAtClients]]);
+    const link: MethodHandler = { kind: 'bidi', handle: (call) => this.#peers.handle(call, 'servers') };
+    this.routesForServers = new Map([[peerLinkPath, link]]);
     this.lead = { leads: () => replica.leading, resign: (target) => driver.resign(target) };
   }
 
@@ -140,9 +146,9 @@ export class Cluster {
     return next?.memberId;
   }
 
-  /** Whether every server can read changes of the auth data; a follower leaves the answer to its leader. */
-  get knowAllAuth(): boolean {
-    return !this.#options.replica.leading || this.#peers.canAllApply(authKind);
+  /** Whether every server can apply commands of this kind; a follower leaves the answer to its leader. */
+  canAllApply(kind: number): boolean {
+    return !this.#options.replica.leading || this.#peers.canAllApply(kind);
   }
 
   /** Looks for the leader that the log names. */
@@ -153,6 +159,7 @@ export class Cluster {
   applied({ commands }: Entry): void {
     const isNews = commands[0]?.kind === 'claim' || commands.some(({ kind }) => kind === 'registerMember');
     if (isNews) this.look();
+    if (isNews && this.#isForClients) this.#peers.endAtClients();
   }
 
   deposed(): void {
@@ -170,6 +177,20 @@ export class Cluster {
   /** To be called when no call waits for the leader's answer any more. */
   stop(): void {
     this.#finder.stop();
+  }
+
+  /**
+   * Whether the addresses for clients are for them alone: as soon as other servers read in the log where to go instead.
+   */
+  get #isForClients(): boolean {
+    const { replica, identity, hasPeerPort } = this.#options;
+    return hasPeerPort && replica.state.members.some(({ id, peerUrls }) => id === identity.memberId && peerUrls);
+  }
+
+  /** Like a service that does not exist. */
+  #handleAtClients(call: DuplexCall): void {
+    if (this.#isForClients) call.end(new GrpcStatus(GrpcCode.unimplemented, `unknown service ${peerServiceName}`));
+    else this.#peers.handle(call, 'clients');
   }
 
   #createReach(): Reachability {

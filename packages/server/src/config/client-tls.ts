@@ -23,7 +23,14 @@ export function joinClientTls(values: SettingValues) {
   const files = Object.freeze({ certFile, keyFile, trustedCaFile, crlFile: clientCrlFile });
   const { ciphers } = cipherSuites;
   const clientTls: ClientTlsConfig = Object.freeze({
-    options: Object.freeze({ files, allowedHostnames: clientCertAllowedHostname, minVersion, maxVersion, ciphers }),
+    options: Object.freeze({
+      files,
+      allowedHostnames: clientCertAllowedHostname,
+      allowedCommonNames: [],
+      minVersion,
+      maxVersion,
+      ciphers,
+    }),
     selfSigned: certFile === '' ? { validityYears } : undefined,
     namesCaller: clientCertAuth,
   });

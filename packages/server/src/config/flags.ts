@@ -23,11 +23,7 @@ const names = new Map((Object.keys(settings) as SettingName[]).map((name) => [fl
 /** Flags of etcd that users will try, and why Tenure does not have them. */
 const notHere: readonly { readonly flags: RegExp; readonly reason: string }[] = [
   {
-    flags: /^--peer-(client-cert-auth|cert-allowed-(cn|hostname))$/,
-    reason: 'servers reach each other at the addresses for clients, whose flags hold for them: --trusted-ca-file',
-  },
-  {
-    flags: /^--(initial-.*|listen-peer-urls|advertise-peer-urls|discovery.*|force-new-cluster)$/,
+    flags: /^--(initial-.*|advertise-peer-urls|discovery.*|force-new-cluster)$/,
     reason: 'servers join by starting with the same shared --engine',
   },
   {

@@ -89,6 +89,8 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     ...plain,
     listenClientUrls: Object.freeze(values.listenClientUrls.map((url) => Object.freeze(url))),
     advertiseClientUrls: Object.freeze(values.advertiseClientUrls),
+    listenPeerUrls: Object.freeze(values.listenPeerUrls.map((url) => Object.freeze(url))),
+    initialAdvertisePeerUrls: Object.freeze(values.initialAdvertisePeerUrls),
     clientTls,
     peerTls,
     quotaBackendBytes: quotaBackendBytes === 0 ? defaultQuotaBytes : quotaBackendBytes,
@@ -113,7 +115,7 @@ function joinValues(values: SettingValues, password: string, retentionFromFlag: 
     advertiseClientUrls.length > 0
       ? [flagOf('advertiseClientUrls'), advertiseClientUrls]
       : [flagOf('listenClientUrls'), listenClientUrls.map(formatUrl)];
-  const isForTls = urls.every((url) => url.startsWith('https:'));
+  const isForTls = values.listenPeerUrls.length === 0 && urls.every((url) => url.startsWith('https:'));
   if (config.engine.includes('://') && isForTls && clientTls?.options.maxVersion === 'TLSv1.2') {
     throw new ConfigError(
       `--tls-max-version must be TLS1.3 with ${flag} ${urls.join()} on a log that several servers share: ` +

@@ -56,6 +56,10 @@ export interface ServerConfig {
   readonly clientTls: ClientTlsConfig | undefined;
   /** Empty: the listen URLs, with the bound ports. */
   readonly advertiseClientUrls: readonly string[];
+  /** On a shared log: addresses for other servers alone. Empty: they use those for clients. */
+  readonly listenPeerUrls: readonly ListenUrl[];
+  /** Empty: the listen URLs for servers, with the bound ports. */
+  readonly initialAdvertisePeerUrls: readonly string[];
   readonly peerTls: PeerTlsConfig;
   /** Estimated bytes of the state in memory at which the NOSPACE alarm is raised; never 0. */
   readonly quotaBackendBytes: number;

@@ -79,7 +79,7 @@ export const settings = {
     value: 'URL,...',
     fallback: '',
     fallbackShown: 'the addresses that are listened on',
-    help: 'Addresses that clients are told to use. On a shared log other servers use them, too.',
+    help: 'Addresses that clients are told to use. Without --listen-peer-urls other servers use them, too.',
     parse: parseAdvertiseUrls,
   }),
   ...tlsSettings,

@@ -1,10 +1,10 @@
 import { parseCipherSuites } from '../tls/cipher-suites.ts';
 import type { TlsVersion } from '../tls/tls-options.ts';
 import { ConfigError } from './config-error.ts';
+import { parseNames } from './parse-names.ts';
 import { oneOf, setting, trueOrFalse, wholeNumber } from './setting.ts';
 
 const asGiven = (text: string): string => text;
-const maxHostnames = 64;
 
 /** The settings of TLS between clients and the server. */
 export const tlsSettings = {
@@ -56,7 +56,7 @@ export const tlsSettings = {
     fallback: '',
     fallbackShown: 'any',
     help: 'Take only clients whose certificate has one of these DNS names or IP addresses as an alternative name.',
-    parse: parseHostnames,
+    parse: parseNames,
   }),
   autoTls: setting({
     group: 'TLS',
@@ -110,11 +110,4 @@ function parseCiphers(text: string): { readonly ciphers: string; readonly isChos
   const parsed = parseCipherSuites(text);
   if ('fault' in parsed) throw new ConfigError(`cannot be used: ${parsed.fault}`);
   return { ciphers: parsed.ciphers, isChosen: text !== '' };
-}
-
-function parseHostnames(text: string): readonly string[] {
-  const names = text === '' ? [] : text.split(',').map((name) => name.trim());
-  if (names.length > maxHostnames) throw new ConfigError(`must be at most ${maxHostnames} names`);
-  if (names.includes('')) throw new ConfigError('must not have an empty name');
-  return names;
 }

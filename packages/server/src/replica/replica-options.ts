@@ -1,3 +1,4 @@
+import type { Command } from '@tenure/core';
 import type { LogEngine } from '../engines/log-engine.ts';
 import type { Clock } from '../time/clock.ts';
 import type { AppendAuthority } from './append-permit.ts';
@@ -33,6 +34,8 @@ export interface ReplicaOptions {
   readonly problem: () => ClientReason | undefined;
   /** The index up to which all linked followers have applied the log; Infinity without followers. */
   readonly slowestFollower: () => number;
+  /** Why this server, if it leads, does not append this command, which was proposed here; undefined if it does. */
+  readonly refusal?: (command: Command) => Error | undefined;
   /** Limit on proposals that wait for the log; 65,536 by default. */
   readonly maxPendingCommands?: number | undefined;
   /** Must not throw. */

@@ -47,6 +47,24 @@ async function* chunksOf(steps: Iterator<Uint8Array>): AsyncGenerator<Uint8Array
   for (let step = steps.next(); step.done !== true; step = steps.next()) yield step.value;
 }
 
+test('a new leader judges the commands itself that it had proposed to its predecessor', async () => {
+  const pair = new ReplicaPair();
+  pairs.push(pair);
+  const tooEarly = new Error('a server of an earlier version does not know it');
+  const peerUrls = ['http://a:1'];
+  const refusal = (command: Command): Error | undefined => (command.kind === 'registerMember' ? tooEarly : undefined);
+  const [a, b] = [await pair.join(), await pair.join({ refusal })];
+  await pair.lead(a, b);
+  b.replica.linked(undefined);
+  const outcomes = [
+    codeOf(b.replica.propose({ kind: 'registerMember', id: 2n, name: 'b', clientUrls: [], peerUrls })),
+    codeOf(b.replica.propose(put('a', '1'))),
+  ];
+  expect(await b.replica.claim({ leader: 'b', leaderLeaseMs: 800 })).toBe('leads');
+  expect(await Promise.all(outcomes)).toEqual([tooEarly, 'applied']);
+  expect(b.replica.state.members).toEqual([]);
+});
+
 describe('a deposed leader', () => {
   test('forwards the requests of clients to the next leader, and drops its own commands', async () => {
     const { pair, a, b } = await start();

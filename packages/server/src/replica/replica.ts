@@ -354,6 +354,9 @@ export class Replica {
     const { sequence } = proposal.encoded.origin;
     const { epoch } = this.state;
     if (this.#sequencer !== undefined) {
+      // While this server followed, the command was for another leader to judge.
+      const refusal = this.#options.refusal?.(proposal.command);
+      if (refusal !== undefined) return this.#pending.refuse(sequence, refusal);
       proposal.epoch = epoch;
       this.#sequencer.proposeEncoded(proposal.command, proposal.encoded).catch((error: unknown) => {
         if (error instanceof ProposalError && error.code === 'deposed') this.#pending.returned(sequence, epoch);

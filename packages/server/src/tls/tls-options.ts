@@ -18,6 +18,8 @@ export interface TlsOptions {
   readonly files: TlsFiles;
   /** The other side's certificate must be valid for one of these names or IP addresses, if there are any. */
   readonly allowedHostnames: readonly string[];
+  /** Its common name must be one of these, if there are any. */
+  readonly allowedCommonNames: readonly string[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
   /** In OpenSSL's form. */

@@ -27,6 +27,8 @@ export interface TransportOptions {
   readonly limits?: Partial<TransportLimits>;
   /** The methods by which other servers connect: the only ones allowed on the connections reserved for them. */
   readonly peerPath?: string;
+  /** Which of them its addresses are for, as the log says; 'clients' by default. */
+  readonly callers?: 'clients' | 'servers';
 }
 
 export interface Transport {
@@ -324,7 +326,8 @@ class Http2Transport implements Transport {
     }
     if (this.#failedHandshakes > 0) {
       const last = { failed: this.#failedHandshakes, ...this.#lastHandshakeFault };
-      this.#options.log.warn(last, 'TLS handshakes of clients failed; address and reason are those of the last one');
+      const { callers = 'clients' } = this.#options;
+      this.#options.log.warn(last, `TLS handshakes of ${callers} failed; address and reason are those of the last one`);
       this.#failedHandshakes = 0;
     }
     for (const connection of this.#connections) connection.sweep();

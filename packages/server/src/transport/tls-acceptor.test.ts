@@ -244,6 +244,25 @@ describe('the certificates of clients', () => {
       expect(await isServed(byAddress, clientOptions(tls, namesake))).toBe(true);
       expect(await isServed(byAddress, clientOptions(tls, ada))).toBe(false);
     });
+
+    test('allowed common names are that of the subject alone, as a whole', async () => {
+      const server = await serve({ ...withClients, allowedCommonNames: ['eve', 'ada'], ...limits });
+      expect(await isServed(server, clientOptions(tls, ada))).toBe(true);
+      const others = [
+        authority.issue('Ada'),
+        authority.issue('ada.example.com'),
+        authority.issue('bob', { alternativeNames: 'DNS:ada' }),
+        authority.issue('bob/O=ada'),
+        authority.issue('ada/CN=bob'),
+        authority.issue('bob/CN=ada'),
+        namesake,
+        authority.issue(''),
+      ];
+      for (const [at, other] of others.entries()) {
+        expect(await isServed(server, clientOptions(tls, other)), `certificate ${at}`).toBe(false);
+      }
+      await expect.poll(() => server.faults.join()).toContain('the common name of the certificate is not allowed');
+    });
   });
 
   test('name the caller where services are told so, and not elsewhere', async () => {

@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto';
-import { isIP, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer, type Server, TLSSocket } from 'node:tls';
+import { commonNameOf, nameFault } from '../tls/allowed-names.ts';
 import type { TlsCredentials } from '../tls/tls-credentials.ts';
 import { clientHelloState } from './client-hello.ts';
 import type { HandshakeTurns } from './handshake-turns.ts';
@@ -125,12 +125,13 @@ export class TlsAcceptor {
     this.#begun.delete(ends);
     handshake.end();
     const { credentials, namesCaller } = this.#options.tls;
-    const { allowedHostnames } = credentials.options;
-    if (allowedHostnames.length > 0 && !isFor(secure, allowedHostnames)) {
-      this.#refuse(handshake.socket, 'the certificate is for none of the allowed host names');
+    const certificate = secure.getPeerX509Certificate();
+    const fault = nameFault(certificate, credentials.options);
+    if (fault !== undefined) {
+      this.#refuse(handshake.socket, fault);
       return;
     }
-    const commonName = namesCaller && secure.authorized ? commonNameOf(secure) : undefined;
+    const commonName = namesCaller && secure.authorized ? certificate && commonNameOf(certificate) : undefined;
     this.#options.onSecure(handshake.socket, { socket: secure, commonName });
   }
 
@@ -161,22 +162,6 @@ function endsOf(socket: Socket): string | undefined {
   const { remoteAddress, remotePort, localAddress, localPort } = socket;
   if (remoteAddress === undefined || remotePort === undefined) return undefined;
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
-}
-
-function isFor(secure: TLSSocket, hostnames: readonly string[]): boolean {
-  const certificate = secure.getPeerX509Certificate();
-  if (!(certificate instanceof X509Certificate)) return false;
-  return hostnames.some((name) =>
-    isIP(name) === 0
-      ? certificate.checkHost(name, { subject: 'never' }) !== undefined
-      : certificate.checkIP(name) !== undefined,
-  );
-}
-
-/** A certificate with several common names has none that could be meant. */
-function commonNameOf(secure: TLSSocket): string | undefined {
-  const name: unknown = secure.getPeerCertificate().subject.CN;
-  return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
 /**

@@ -65,6 +65,41 @@ test('a leader with an invalid address is reported once, and reached at its othe
   }
 });
 
+test('a leader is reached at its peer URLs alone, if it has registered some', async () => {
+  const clock = new VirtualClock();
+  const clientUrls = ['http://10.0.0.7:2379'];
+  const members = [
+    { id: 1n, name: 'm1', clientUrls, peerUrls: ['https://10.0.0.7:2380', 'nonsense', 'https://a:2380'] },
+  ];
+  const state = { epoch: 3, leader: leaderName(1n, 4), secret: 'known', clusterId: 7n, members };
+  const [tried, warnings]: [string[], string[]] = [[], []];
+  const finder = new LeaderFinder({
+    clock,
+    random: systemRandom,
+    open: (url, { onEnd }) => {
+      tried.push(url);
+      clock.after(1, () => onEnd({ code: 14, details: 'connect ECONNREFUSED' }));
+      return { write: () => true, cancel: () => undefined };
+    },
+    replica: { state, linked: () => undefined } as unknown as Replica,
+    memberId: 2n,
+    run: 5,
+    leaderId: leaderName(2n, 5),
+    lookNow: () => undefined,
+    onRenewed: () => undefined,
+    onRenewalRefused: () => undefined,
+    onLinked: () => undefined,
+    warn: (message) => warnings.push(message),
+    onNameTaken: () => undefined,
+  });
+  finder.look();
+  await clock.advance(1_000);
+  expect(new Set(tried)).toEqual(new Set(['https://10.0.0.7:2380', 'https://a:2380']));
+  expect(warnings).toEqual(['the member m1 has registered an invalid address: "nonsense"']);
+  expect(finder.problem).toBe('the leader cannot be reached');
+  finder.stop();
+});
+
 test('an unreachable leader is reported once, and not before the next one could lead', async () => {
   const clock = new VirtualClock();
   const leader = { id: 1n, name: 'm1', clientUrls: ['http://127.0.0.1:1'] };

@@ -124,11 +124,11 @@ export class LeaderFinder {
   }
 
   /** Skips invalid addresses: the log may hold any text that a server has registered. */
-  #urlsOf({ name, clientUrls }: Member): readonly string[] {
-    const urls = clientUrls.map(dialedUrl).filter((url) => url !== undefined);
-    if (urls.length < clientUrls.length && this.#reported !== clientUrls) {
-      this.#reported = clientUrls;
-      const shown = clientUrls.filter((url) => parseMemberUrl(url) === undefined).slice(0, maxShownUrls);
+  #urlsOf({ name, clientUrls, peerUrls: registered = clientUrls }: Member): readonly string[] {
+    const urls = registered.map(dialedUrl).filter((url) => url !== undefined);
+    if (urls.length < registered.length && this.#reported !== registered) {
+      this.#reported = registered;
+      const shown = registered.filter((url) => parseMemberUrl(url) === undefined).slice(0, maxShownUrls);
       this.#options.warn(
         `the member ${name.slice(0, maxShownChars)} has registered an invalid address: ${quoted(shown)}`,
       );

@@ -20,7 +20,7 @@ afterEach(async () => {
 async function joined({ isFull = false } = {}): Promise<{ leader: LeadingServer; follower: Stranger }> {
   const rules: CommandRules = new CommandRules({
     state: () => leader.replica.state,
-    knowAllAuth: () => true,
+    canAllApply: () => true,
     quota: { admit: () => (isFull ? Promise.reject(statusNamed('NoSpace')) : undefined) },
     maxRequestBytes,
     maxTxnOps,

@@ -40,6 +40,19 @@ describe('a stream between servers', () => {
     expect(server.peers.peers.map(({ memberId }) => memberId)).toEqual([2n]);
   });
 
+  test('ends at an address for clients once servers have one of their own, and there alone', async () => {
+    const server = await start();
+    const atServers = new Stranger(server);
+    await atServers.join(server, { memberId: 3n });
+    server.arriveAt = 'clients';
+    const atClients = new Stranger(server);
+    await atClients.join(server);
+    server.peers.endAtClients();
+    expect(await atClients.ended()).toEqual({ code: 14, details: 'servers have an address of their own' });
+    expect(atServers.status).toBeUndefined();
+    expect(server.peers.peers.map(({ memberId }) => memberId)).toEqual([3n]);
+  });
+
   test('is refused with another secret, with the leader’s own proof, and with none', async () => {
     const server = await start();
     const stranger = new Stranger(server);

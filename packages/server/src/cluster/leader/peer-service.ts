@@ -47,8 +47,9 @@ const maxStrangers = 1_024;
  */
 const maxGreeted = 64;
 
-/** The method of the service of tenure_peer.proto. */
-export const peerLinkPath = '/tenure.peer.v1.Peer/Link';
+/** The service of tenure_peer.proto, and its method. */
+export const peerServiceName = 'tenure.peer.v1.Peer';
+export const peerLinkPath = `/${peerServiceName}/Link`;
 
 /** The leader's end of the streams from its followers. */
 export class PeerService {
@@ -57,6 +58,8 @@ export class PeerService {
   /** The links without a greeting, and those with only a greeting, in order of arrival. */
   readonly #strangers = new Set<FollowerLink>();
   readonly #greetedLinks = new Set<FollowerLink>();
+  /** Those that came at an address for clients. */
+  readonly #atClients = new Set<FollowerLink>();
   readonly #cancel: () => void;
   /** The number of consecutive checks in which each member was without a link, in the epoch that this server leads. */
   readonly #missed = new Map<bigint, number>();
@@ -88,7 +91,8 @@ export class PeerService {
     return { index: this.#options.replica.position.index, silent };
   }
 
-  handle(call: DuplexCall): void {
+  /** `at`: whose addresses these are, at which the stream arrived. */
+  handle(call: DuplexCall, at: 'clients' | 'servers'): void {
     // A server with the secret proves it in a moment, so the stream that arrived first has had the most time.
     if (this.#strangers.size >= maxStrangers) endOldest(this.#strangers);
     const { clock, random, leaderId, replica, renew, answer, check } = this.#options;
@@ -110,11 +114,13 @@ export class PeerService {
     });
     this.#links.add(link);
     this.#strangers.add(link);
+    if (at === 'clients') this.#atClients.add(link);
     call.onClose = () => {
       link.closed();
       this.#links.delete(link);
       this.#strangers.delete(link);
       this.#greetedLinks.delete(link);
+      this.#atClients.delete(link);
     };
   }
 
@@ -132,6 +138,12 @@ export class PeerService {
   /** This server no longer leads: linked followers look for the next leader. */
   closeAll(): void {
     for (const link of this.#links) link.end(notLeader());
+  }
+
+  /** Servers reach this one at addresses of their own from now on. */
+  endAtClients(): void {
+    for (const link of this.#atClients)
+      link.end(new GrpcStatus(GrpcCode.unavailable, 'servers have an address of their own'));
   }
 
   stop(): void {

@@ -32,6 +32,8 @@ export class LeadingServer {
   readonly leader: string = leaderName(leaderMemberId, leaderRun);
   /** The warnings and errors that its transport has logged. */
   readonly logged: readonly string[];
+  /** Whose addresses those are at which streams arrive from now on. */
+  arriveAt: 'clients' | 'servers' = 'servers';
   readonly #pair: ReplicaPair;
   readonly #closeTransport: () => Promise<void>;
 
@@ -72,7 +74,7 @@ export class LeadingServer {
       check,
       lookIntervalMs,
     });
-    const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call) };
+    const link: MethodHandler = { kind: 'bidi', handle: (call) => peers.handle(call, server.arriveAt) };
     const { transport, port, logged } = await startTestServer(
       { [peerLinkPath]: link },
       limits,
@@ -80,7 +82,12 @@ export class LeadingServer {
       peerLinkPath,
     );
     const address = `127.0.0.1:${port}`;
-    return new LeadingServer(pair, replica, peers, { address, logged, close: () => transport.close({ graceMs: 200 }) });
+    const server: LeadingServer = new LeadingServer(pair, replica, peers, {
+      address,
+      logged,
+      close: () => transport.close({ graceMs: 200 }),
+    });
+    return server;
   }
 
   /** What a follower reads about it in the log. */

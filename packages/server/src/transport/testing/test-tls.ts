@@ -33,6 +33,7 @@ export function createTestTls(): TestTls {
     const { certFile = server.certFile, keyFile = server.keyFile, trustedCaFile = '', crlFile = '' } = changed;
     return {
       allowedHostnames: [],
+      allowedCommonNames: [],
       minVersion: 'TLSv1.2',
       maxVersion: 'TLSv1.3',
       ciphers: defaultCiphers,
