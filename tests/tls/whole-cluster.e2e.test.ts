@@ -56,6 +56,8 @@ test.runIf(hasEtcd())(
         const server = new ServeProcess([
           ...['serve', '--name', name, '--engine', engine, '--listen-client-urls', url],
           ...['--cert-file', cert, '--key-file', key, '--trusted-ca-file', ca, '--client-cert-auth'],
+          ...['--listen-peer-urls', 'https://127.0.0.1:0', '--peer-client-cert-auth'],
+          ...['--peer-cert-allowed-cn', names.join()],
           ...['--peer-cert-file', cert, '--peer-key-file', key, '--peer-trusted-ca-file', ca],
           ...['--engine-cacert', ca, '--engine-cert', cert, '--engine-key', key],
         ]);
