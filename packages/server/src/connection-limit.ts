@@ -8,7 +8,7 @@ const keptFiles = 128 + 64;
 /** Connections at the addresses for servers alone, beside those reserved for servers with the secret. */
 export const maxPeerConnections = 256;
 /** The minimum, so that a server with a very low limit still serves some clients. */
-const leastConnections = 16;
+export const leastConnections = 16;
 
 /**
  * The number of connections that clients may hold, at most `most`. It is limited by the files that the process may

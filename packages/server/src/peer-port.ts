@@ -1,7 +1,7 @@
 import { grpcOverheadBytes, listenAt, type ServingTransport } from './api-server.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import type { ServerConfig } from './config/server-config.ts';
-import { maxPeerConnections } from './connection-limit.ts';
+import { connectionLimit, leastConnections, maxPeerConnections } from './connection-limit.ts';
 import type { Logger } from './logging/logger.ts';
 import type { PeerTls } from './open-peer-tls.ts';
 import type { TransportOptions } from './transport/http2-transport.ts';
@@ -39,7 +39,7 @@ export class PeerPort {
       log,
       limits: {
         maxReceiveBytes: config.maxRequestBytes + grpcOverheadBytes,
-        maxConnections: maxPeerConnections,
+        maxConnections: connectionLimit(maxPeerConnections, leastConnections),
         maxConcurrentStreams: maxStreamsOfServer,
         maxPingsPerSweep: maxPingsOfServer,
         maxSettingsPerSweep: maxSettingsOfServer,
