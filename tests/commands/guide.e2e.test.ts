@@ -28,7 +28,7 @@ function scriptOfGuide(): string {
   return [...begin, ...lines].map((line) => line.replace(endless, 'until_it_speaks $1 $2')).join('\n');
 }
 
-test('every example of the guide to the commands works, in order', { timeout: 120_000 }, async () => {
+test('every example of the guide to the commands works, in order', { timeout: 240_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-guide-'));
   const server = await startTenure();
   try {

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 // Committed, so that npm can link it before anything is built.
 
+// Lists of processes show the command line to every user of the machine: a password in it disappears from them.
+if (process.argv.some((word) => /^--(?:user|password)\b/.test(word))) process.title = 'tenure';
+
 async function loadCli() {
   try {
     return await import('../dist/index.js');

@@ -1,18 +1,10 @@
-import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { EtcdClient } from 'tenure/etcd';
 import { CliError } from './cli-error.ts';
+import type { CommandIo } from './command-io.ts';
 import { connectionOptions } from './connection-options.ts';
 import { explainFailure } from './etcd-failure.ts';
 import { Output, type OutputFormat } from './output/output.ts';
-
-/** The parts of the process that a command may use. */
-export interface CommandIo {
-  readonly stdin: Readable;
-  readonly stdout: Writable;
-  readonly stderr: Writable;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
 
 /** The client and the output of a command that talks to a server. */
 export interface ClientSession {
@@ -36,7 +28,7 @@ export class CommandContext {
    */
   async withClient(command: Command, action: (session: ClientSession) => Promise<void>): Promise<void> {
     const output = this.output(command);
-    const options = connectionOptions(command, this.io.env);
+    const options = await connectionOptions(command, this.io);
     try {
       await using client = new EtcdClient(options);
       await action({ client, output });

@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { readFileSync } from 'node:fs';
 import type { EtcdOptions } from 'tenure/etcd';
 import { CliError } from './cli-error.ts';
+import type { CommandIo } from './command-io.ts';
 import { parseDurationMs } from './duration.ts';
+import { loginOf, withLoginOptions } from './login.ts';
 
 /** The options as parsed by commander. */
 interface ConnectionFlags {
@@ -11,7 +13,6 @@ interface ConnectionFlags {
   readonly cacert: string;
   readonly cert: string;
   readonly key: string;
-  readonly user: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,7 +20,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds the options that all client commands share. An empty variable counts as unset, as it does for the server. */
 export function withConnectionOptions(command: Command, env: Environment): Command {
   const given = (name: string, fallback = ''): string => env[name] || fallback;
-  return command
+  const connecting = command
     .option(
       '--endpoints <HOST:PORT,...>',
       'servers to try, in this order; https:// before one asks for TLS with all [TENURE_ENDPOINTS]',
@@ -36,12 +37,18 @@ export function withConnectionOptions(command: Command, env: Environment): Comma
       given('TENURE_CACERT'),
     )
     .option('--cert <FILE>', 'TLS: PEM file with the client certificate [TENURE_CERT]', given('TENURE_CERT'))
-    .option('--key <FILE>', 'TLS: PEM file with its key [TENURE_KEY]', given('TENURE_KEY'))
-    .option('--user <NAME>', 'user, whose password is in TENURE_PASSWORD [TENURE_USER]', given('TENURE_USER'));
+    .option('--key <FILE>', 'TLS: PEM file with its key [TENURE_KEY]', given('TENURE_KEY'));
+  return withLoginOptions(connecting);
 }
 
-/** The options of EtcdClient. Throws a CliError `usage`, or `failed` for a file that can't be read. */
-export function connectionOptions(command: Command, env: Environment): EtcdOptions & { readonly timeoutMs: number } {
+/**
+ * The options of EtcdClient; a password may be asked for. Rejects with a CliError `usage`, or `failed` for a file that
+ * can't be read.
+ */
+export async function connectionOptions(
+  command: Command,
+  io: CommandIo,
+): Promise<EtcdOptions & { readonly timeoutMs: number }> {
   const flags = command.optsWithGlobals<ConnectionFlags>();
   const timeoutMs = parseDurationMs('--command-timeout', flags.commandTimeout);
   if (timeoutMs === 0) throw new CliError('usage', '--command-timeout must be greater than zero');
@@ -55,7 +62,7 @@ export function connectionOptions(command: Command, env: Environment): EtcdOptio
     timeoutMs,
     failFast: true,
     ...(Object.keys(tls).length === 0 ? {} : { tls }),
-    ...(flags.user === '' ? {} : { user: flags.user, password: env['TENURE_PASSWORD'] ?? '' }),
+    ...(await loginOf(command, io)),
   };
 }
 

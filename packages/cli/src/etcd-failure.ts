@@ -16,6 +16,8 @@ const noSpace = 'etcdserver: mvcc: database space exceeded';
 const advice: ReadonlyMap<string, string> = new Map([
   ['etcdserver: user name is empty', 'give --user, and the password in TENURE_PASSWORD'],
   ['etcdserver: authentication failed, invalid user ID or password', 'see --user and TENURE_PASSWORD'],
+  ['etcdserver: root user does not exist', 'tenure user add root'],
+  ['etcdserver: root user does not have root role', 'tenure user grant-role root root'],
 ]);
 
 /**

@@ -1,2 +1,2 @@
-export type { CommandIo } from './command-context.ts';
+export type { CommandIo } from './command-io.ts';
 export { main } from './main.ts';

@@ -1,5 +1,5 @@
 import { CliError, exitCodes } from './cli-error.ts';
-import type { CommandIo } from './command-context.ts';
+import type { CommandIo } from './command-io.ts';
 
 /**
  * Runs one command line (without node and script) and resolves with the exit code. Never rejects for bad input. Loads

@@ -1,14 +1,17 @@
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodes } from './cli-error.ts';
 import { withConnectionOptions } from './connection-options.ts';
-import { CommandContext, type CommandIo } from './command-context.ts';
+import { CommandContext } from './command-context.ts';
+import type { CommandIo } from './command-io.ts';
 import { addDelCommand } from './commands/del-command.ts';
 import { addGetCommand } from './commands/get-command.ts';
 import { addLeaseCommands } from './commands/lease-commands.ts';
 import { addAuthCommands } from './commands/auth-commands.ts';
 import { addLogCommands } from './commands/log-commands.ts';
 import { addPutCommand } from './commands/put-command.ts';
+import { addRoleCommands } from './commands/role-commands.ts';
 import { addSnapshotCommands } from './commands/snapshot-commands.ts';
+import { addUserCommands } from './commands/user-commands.ts';
 import { addWatchCommand } from './commands/watch-command.ts';
 import { addCompletionCommand } from './commands/completion-command.ts';
 import { addElectCommand } from './commands/elect-command.ts';
@@ -76,6 +79,8 @@ export function buildProgram(context: CommandContext): Command {
   addStatusCommand(program, context);
   addSnapshotCommands(program, context);
   addLogCommands(program, context);
+  addUserCommands(program, context);
+  addRoleCommands(program, context);
   addAuthCommands(program, context);
   addCompletionCommand(program, context);
   return program;

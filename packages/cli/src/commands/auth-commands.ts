@@ -1,3 +1,4 @@
+import { etcdserverpb } from '@tenure/protocol';
 import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,9 +12,45 @@ interface RecoverOptions extends PlaceOptions {
   readonly passwordFile?: string;
 }
 
+const { Auth } = etcdserverpb;
+
 /** `tenure auth ...` */
 export function addAuthCommands(program: Command, context: CommandContext): void {
-  const auth = program.command('auth').description('users, roles and permissions');
+  const auth = program.command('auth').description('ask clients for a user and a password, or stop it');
+  auth
+    .command('enable')
+    .description('from now on every client needs a user; root must exist, with the role root')
+    .action((_options: unknown, command: Command) =>
+      context.withClient(command, async ({ client, output }) => {
+        const reply = await client.call(Auth.method.authEnable, {});
+        await output.reply(etcdserverpb.AuthEnableResponseSchema, reply, () => ['Authentication Enabled']);
+      }),
+    );
+  auth
+    .command('disable')
+    .description('from now on every client may do everything')
+    .action((_options: unknown, command: Command) =>
+      context.withClient(command, async ({ client, output }) => {
+        const reply = await client.call(Auth.method.authDisable, {});
+        await output.reply(etcdserverpb.AuthDisableResponseSchema, reply, () => ['Authentication Disabled']);
+      }),
+    );
+  auth
+    .command('status')
+    .description('show whether authentication is enabled')
+    .action((_options: unknown, command: Command) =>
+      context.withClient(command, async ({ client, output }) => {
+        const reply = await client.call(Auth.method.authStatus, {});
+        await output.reply(etcdserverpb.AuthStatusResponseSchema, reply, () => [
+          `Authentication Status: ${reply.enabled}`,
+          `AuthRevision: ${reply.authRevision}`,
+        ]);
+      }),
+    );
+  addRecoverRoot(auth, context);
+}
+
+function addRecoverRoot(auth: Command, context: CommandContext): void {
   withPlace(
     auth
       .command('recover-root')

@@ -46,12 +46,18 @@ export function addLockCommand(program: Command, context: CommandContext): void 
     )
     .addHelpText('after', afterHelp)
     .action((name: string, argv: string[], options: LockOptions, command: Command) =>
-      context.withClient(command, ({ client }) =>
+      context.withClient(stdinIsOfCommand(command), ({ client }) =>
         withLeases(client, { ttlMs: options.ttl }, async (leases) => {
           context.exitCode = await lock(leases, { name, argv, options, context });
         }),
       ),
     );
+}
+
+/** What this process has read of stdin is lost for COMMAND. */
+function stdinIsOfCommand(command: Command): Command {
+  if (command.optsWithGlobals<{ passwordStdin?: boolean }>().passwordStdin !== true) return command;
+  throw new CliError('usage', 'stdin belongs to COMMAND: give the password in TENURE_PASSWORD');
 }
 
 interface LockJob {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import { CliError } from '../cli-error.ts';
-import type { CommandIo } from '../command-context.ts';
+import type { CommandIo } from '../command-io.ts';
 import type { ServerModule } from '../load-server.ts';
 
 type LogPlace = Parameters<ServerModule['restoreSnapshot']>[1];

@@ -1,5 +1,5 @@
 import { CliError, exitCodes } from '../cli-error.ts';
-import type { CommandIo } from '../command-context.ts';
+import type { CommandIo } from '../command-io.ts';
 import { loadServer, type ServerModule } from '../load-server.ts';
 import { version } from '../version.ts';
 
