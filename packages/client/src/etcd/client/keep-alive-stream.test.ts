@@ -4,6 +4,7 @@ import { etcdserverpb } from '@tenure/protocol';
 import { describe, expect, test } from 'vitest';
 import { ProcessRef } from '../../time/process-ref.ts';
 import type { EtcdConnection } from '../connection/etcd-connection.ts';
+import { isStaleToken } from '../connection/etcd-error-of.ts';
 import { EtcdError } from '../connection/etcd-error.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { KeepAliveStream } from './keep-alive-stream.ts';
@@ -36,6 +37,7 @@ function connected(clock = new FakeClock()): { renewals: KeepAliveStream; calls:
   const connection = {
     clock,
     processRef: new ProcessRef({ unref: true }),
+    isStale: isStaleToken,
     stream: async () => {
       const call = new Call();
       calls.push(call);
@@ -48,6 +50,25 @@ function connected(clock = new FakeClock()): { renewals: KeepAliveStream; calls:
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the stream of renewals', () => {
+  test('repeats a renewal once with a new token on a new stream', async () => {
+    const { renewals, calls } = connected();
+    const refused = new EtcdError('denied', 'here', 'etcdserver: invalid auth token');
+    const renewal = renewals.renew(1n);
+    await turn();
+    calls[0]?.destroy(refused);
+    await turn();
+    calls[1]?.answer(1n, 60);
+    expect(await renewal).toBe(60_000);
+    const again = renewals.renew(1n).catch((error: unknown) => error);
+    for (const at of [1, 2]) {
+      await turn();
+      calls[at]?.destroy(refused);
+      await turn();
+    }
+    expect(await again).toBe(refused);
+    expect(calls.length).toBe(3);
+  });
+
   test('is closed half a minute after the last renewal, but not while a renewal is pending', async () => {
     const clock = new FakeClock();
     const { renewals, calls } = connected(clock);

@@ -36,7 +36,15 @@ export class KeepAliveStream {
   /** Resolves with the remaining time of the lease in milliseconds; 0 if it is gone. Rejects with EtcdError. */
   async renew(id: bigint, signal: Signal = never): Promise<number> {
     signal.throwIfAborted();
-    return await this.#connection.processRef.during(() => this.#renew(id, signal));
+    return await this.#connection.processRef.during(async () => {
+      try {
+        return await this.#renew(id, signal);
+      } catch (error) {
+        if (!(error instanceof EtcdError) || !this.#connection.isStale(error)) throw error;
+        // The stream has the token of its beginning; the next one has a new token.
+        return this.#renew(id, signal);
+      }
+    });
   }
 
   async #renew(id: bigint, signal: Signal): Promise<number> {

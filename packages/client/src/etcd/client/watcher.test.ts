@@ -13,9 +13,9 @@ const created = toBinary(
 
 /** Like a call of the gRPC client, it ends with an error when it is cancelled. */
 class Call extends Duplex {
-  constructor() {
+  constructor(answer: Uint8Array) {
     super({ objectMode: true, read: () => undefined, write: (_chunk, _encoding, done) => done() });
-    this.push(created);
+    this.push(answer);
   }
 
   cancel(): void {
@@ -23,14 +23,19 @@ class Call extends Duplex {
   }
 }
 
-function connected(): { connection: EtcdConnection; calls: Call[]; abandoned: () => number } {
+/** Each stream is answered by the next of the answers, the last of which goes on. */
+function connected(answers: readonly Uint8Array[] = [created]): {
+  connection: EtcdConnection;
+  calls: Call[];
+  abandoned: () => number;
+} {
   const calls: Call[] = [];
   let abandoned = 0;
   const connection = {
     processRef: new ProcessRef({ unref: true }),
     isClosed: false,
     stream: async () => {
-      const call = new Call();
+      const call = new Call(answers[calls.length] ?? answers.at(-1)!);
       calls.push(call);
       return { call, endpoint: 'here', abandon: () => abandoned++ };
     },
@@ -52,6 +57,28 @@ describe('a watch over a connection', () => {
     }
     expect([batches, calls.length, abandoned()]).toEqual([2, 2, 1]);
     expect(calls.every(({ destroyed }) => destroyed)).toBe(true);
+  });
+
+  test.each([
+    ['rpc error: code = PermissionDenied desc = etcdserver: permission denied', 3, 'etcdserver: permission denied'],
+    ['rpc error: code = Unauthenticated desc = etcdserver: invalid auth token', 3, 'etcdserver: invalid auth token'],
+  ])('is denied for good by %s, %i times in a row', async (cancelReason, times, details) => {
+    const { WatchResponseSchema } = etcdserverpb;
+    const refusal = toBinary(
+      WatchResponseSchema,
+      create(WatchResponseSchema, { created: true, canceled: true, watchId: -1n, cancelReason }),
+    );
+    // The third stream is established, and the count begins again.
+    const { connection, calls } = connected([refusal, refusal, created, refusal, refusal, refusal]);
+    const seen: bigint[] = [];
+    const watching = (async () => {
+      for await (const { revision } of watchRange(connection, 'key', {})) {
+        seen.push(revision);
+        calls.at(-1)!.destroy(new Error('the server went'));
+      }
+    })();
+    await expect(watching).rejects.toMatchObject({ etcdCode: 'denied', details });
+    expect([seen, calls.length]).toEqual([[7n], 3 + times]);
   });
 
   test('nor when the loop over the watch was left', async () => {

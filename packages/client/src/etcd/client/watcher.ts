@@ -38,6 +38,11 @@ export interface WatchBatch {
 
 const { WatchRequestSchema, WatchResponseSchema, WatchCreateRequest_FilterType: FilterType } = etcdserverpb;
 const path = '/etcdserverpb.Watch/Watch';
+/** What a server says about a token that has ended; etcd 3.4 says the first of these. A retry has a new token. */
+const deniedTexts =
+  /^etcdserver: (?:permission denied|invalid auth token|revision of auth store is old|user name is empty)$/;
+/** In a row, each with a new token: then it is not the token. */
+const maxDenials = 3;
 const shortestPauseMs = 50;
 const longestPauseMs = 2000;
 
@@ -71,19 +76,20 @@ async function* watchUntilAborted(
 ): AsyncGenerator<WatchBatch, void, undefined> {
   const { signal, unref } = options;
   let nextRevision = options.fromRevision ?? 0n;
+  let denials = 0;
   for (let failures = 0; !connection.isClosed && !isAborted(signal);) {
     try {
       const stream = await connection.stream(path, { headers: { hasleader: 'true' }, unref });
       for await (const batch of oneStream(stream, range, { ...options, fromRevision: nextRevision })) {
-        failures = 0;
+        failures = denials = 0;
         if (batch.revision >= nextRevision) nextRevision = batch.revision + 1n;
         yield batch;
       }
     } catch (error) {
       if (isAborted(signal)) return;
-      if (!(error instanceof EtcdError) || ['compacted', 'denied', 'invalid', 'closed'].includes(error.etcdCode)) {
-        throw error;
-      }
+      if (!(error instanceof EtcdError) || ['compacted', 'invalid', 'closed'].includes(error.etcdCode)) throw error;
+      denials = error.etcdCode === 'denied' ? denials + 1 : 0;
+      if (denials === maxDenials || (denials > 0 && !deniedTexts.test(error.details))) throw error;
     }
     failures++;
     await connection.pause(Math.min(longestPauseMs, shortestPauseMs * 2 ** Math.min(failures, 10)), signal);
@@ -144,9 +150,9 @@ function cancelled(endpoint: string, answer: etcdserverpb.WatchResponse): EtcdEr
     const words = `the history before revision ${compactRevision} is gone`;
     return new EtcdError('compacted', endpoint, words, { compactRevision });
   }
-  // An expired token is reported as a denied permission, and a retry gets a new token.
-  const code = /permission denied/.test(cancelReason) ? 'refused' : 'unreachable';
-  return new EtcdError(code, endpoint, cancelReason === '' ? 'the server ended the watch' : cancelReason);
+  const details = cancelReason.replace(/^rpc error: code = \w+ desc = /, '');
+  const code = deniedTexts.test(details) ? 'denied' : 'unreachable';
+  return new EtcdError(code, endpoint, details === '' ? 'the server ended the watch' : details);
 }
 
 function eventOf({ type, kv, prevKv }: mvccpb.Event): WatchEvent {

@@ -38,6 +38,8 @@ export interface StreamOptions {
 const defaultTimeoutMs = 5000;
 const connectTimeoutMs = 2000;
 const pauseMs = 100;
+/** How long a call waits for a login that follows a refused one. */
+const deniedPauseMs = 100;
 const maxEndpoints = 32;
 const defaultPort = 2379;
 const maxPort = 65_535;
@@ -61,6 +63,8 @@ export class EtcdConnection {
   readonly #closed = new AbortController();
   #current = 0;
   #token: Promise<string | undefined> | undefined;
+  /** The error of the last login, if the server refused the user or the password. */
+  #denied: EtcdError | undefined;
 
   constructor(options: EtcdOptions, clock: Clock = systemClock, open: OpenChannel = openGrpcChannel) {
     this.clock = clock;
@@ -174,6 +178,16 @@ export class EtcdConnection {
     }
   }
 
+  /**
+   * Whether a server refused only the token, so that a retry with a new one may succeed. A user has none from before
+   * authentication was enabled. Nothing was executed.
+   * @internal
+   */
+  isStale(failure: EtcdError): boolean {
+    const isMissing = this.#options.user !== undefined && failure.details === 'etcdserver: user name is empty';
+    return isMissing || isStaleToken(failure);
+  }
+
   /** Waits, at most until the client is closed or `signal` aborts. Does not keep the process alive. */
   pause(ms: number, signal: Signal = never): Promise<void> {
     return sleep(this.clock, ms, this.#closed.signal, signal);
@@ -204,7 +218,7 @@ export class EtcdConnection {
       } catch (error) {
         signal.throwIfAborted();
         const failure = this.isClosed ? this.#closedError() : etcdErrorOf(channel.address, error);
-        const isStale = isStaleToken(failure);
+        const isStale = this.isStale(failure);
         if (isStale) this.#token = undefined;
         if (isUnanswered(error)) channel.reconnect();
         if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
@@ -243,16 +257,32 @@ export class EtcdConnection {
   }
 
   async #metadata(channel: EtcdChannel, timeoutMs: number): Promise<GrpcMetadata> {
-    if (this.#options.user === undefined) return {};
-    const pending = (this.#token ??= this.#authenticate(channel, this.#options.user, timeoutMs));
-    try {
-      const token = await pending;
-      return token === undefined ? {} : { token };
-    } catch (error) {
-      if (this.#token === pending) this.#token = undefined;
-      this.#leaveServer(channel);
-      throw error;
-    }
+    const { user } = this.#options;
+    if (user === undefined) return {};
+    const pending = this.#token ?? this.#login(channel, user, timeoutMs);
+    const denied = this.#denied;
+    const token = await (denied === undefined ? pending : Promise.race([pending, this.#afterDenial(denied)]));
+    return token === undefined ? {} : { token };
+  }
+
+  #login(channel: EtcdChannel, user: string, timeoutMs: number): Promise<string | undefined> {
+    const pending = this.#authenticate(channel, user, timeoutMs);
+    this.#token = pending;
+    pending.then(
+      () => (this.#denied = undefined),
+      (error: unknown) => {
+        if (this.#token === pending) this.#token = undefined;
+        if (error instanceof EtcdError && error.etcdCode === 'denied') this.#denied = error;
+        this.#leaveServer(channel);
+      },
+    );
+    return pending;
+  }
+
+  /** A server answers a login late that follows failed ones: a caller gets the reason rather than no answer. */
+  async #afterDenial(denied: EtcdError): Promise<never> {
+    await this.pause(deniedPauseMs);
+    throw denied;
   }
 
   /** The token of the user, or undefined if the server requires none. The call itself has not been sent yet. */
