@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { etcdserverpb } from '@tenure/protocol';
-import { refusalOf } from '../client/refusal.ts';
+import { Code, refusalOf } from '../client/refusal.ts';
 import { revisionOf } from './case-context.ts';
 import type { Case, CaseGroup } from './case.ts';
 import { refused } from './refused.ts';
@@ -50,6 +50,43 @@ const status: Case[] = [
       expect(reply.dbSizeQuota).toBeGreaterThan(0n);
       expect(reply.storageVersion).toMatch(/^3\.\d+\.\d+$/);
       expect(reply.downgradeInfo?.enabled ?? false).toBe(false);
+    },
+  },
+  {
+    name: 'refuses a downgrade to what is no version, or none below, and cancels none',
+    since: '3.6',
+    run: async (t) => {
+      const { VALIDATE, ENABLE, CANCEL } = etcdserverpb.DowngradeRequest_DowngradeAction;
+      const wrongForm = { code: Code.invalidArgument, details: 'etcdserver: wrong downgrade target version format' };
+      const invalid = { code: Code.invalidArgument, details: 'etcdserver: invalid downgrade target version' };
+      for (const action of [VALIDATE, ENABLE]) {
+        for (const version of ['', '3', 'v3.5', '3.x', 'nonsense']) {
+          expect(await refusalOf(t.maintenance.downgrade({ action, version })), version).toEqual(wrongForm);
+        }
+        for (const version of ['3.6', '3.7', '2.5', '4.0.0', '3.6.1']) {
+          expect(await refusalOf(t.maintenance.downgrade({ action, version })), version).toEqual(invalid);
+        }
+      }
+      const unknownAction = Buffer.from([0x08, 0x07]);
+      const outcome = await t.client.unaryRaw('/etcdserverpb.Maintenance/Downgrade', unknownAction);
+      expect(outcome).toMatchObject({ ok: false, code: Code.unknown, details: 'etcdserver: unknown method' });
+      for (const version of ['', 'nonsense']) {
+        const reply = await t.maintenance.downgrade({ action: CANCEL, version });
+        expect(reply.version).toMatch(/^3\.\d+$/);
+        expect(reply.header?.revision).toBe(await t.revision());
+      }
+    },
+  },
+  {
+    name: 'refuses a downgrade to the version before',
+    tenureOnly: 'the log of Tenure has one format; etcd 3.6 goes down to 3.5',
+    run: async (t) => {
+      const { VALIDATE, ENABLE } = etcdserverpb.DowngradeRequest_DowngradeAction;
+      for (const action of [VALIDATE, ENABLE]) {
+        const { details } = await refusalOf(t.maintenance.downgrade({ action, version: '3.5' }));
+        expect(details).toBe('etcdserver: invalid downgrade target version');
+      }
+      expect((await t.maintenance.status({})).downgradeInfo).toBe(undefined);
     },
   },
   {

@@ -1,14 +1,9 @@
 import { expect } from 'vitest';
-import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
+import { v3electionpb, v3lockpb } from '@tenure/protocol';
 import { Code } from '../client/refusal.ts';
 import type { Case, CaseGroup } from './case.ts';
 
-const { Maintenance } = etcdserverpb;
-const methods = [
-  ...Object.values(v3lockpb.Lock.method),
-  ...Object.values(v3electionpb.Election.method),
-  Maintenance.method.downgrade,
-];
+const methods = [...Object.values(v3lockpb.Lock.method), ...Object.values(v3electionpb.Election.method)];
 
 export const unimplemented: CaseGroup = {
   name: 'unimplemented methods',

@@ -72,6 +72,7 @@ export const errorCatalogue = {
   BadLeaderTransferee: { code: 9, text: 'etcdserver: bad leader transferee' },
   ClusterVersionUnavailable: { code: 9, text: 'etcdserver: cluster version not found during downgrade' },
   DowngradeInProcess: { code: 9, text: 'etcdserver: cluster has a downgrade job in progress' },
+  UnknownMethod: { code: 2, text: 'etcdserver: unknown method' },
   NoInflightDowngrade: { code: 9, text: 'etcdserver: no inflight downgrade job' },
 
   // Canceled

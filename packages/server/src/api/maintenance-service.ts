@@ -47,6 +47,10 @@ interface AlarmItem {
   readonly alarm: etcdserverpb.AlarmType;
 }
 
+const versionForm = /^\d+\.\d+(?:\.\d+)?$/;
+/** etcd's servers agree on a version without its last number. */
+const clusterVersion = etcdVersion.replace(/\.\d+$/, '');
+
 /** The file of an empty etcd has some pages too, and clients divide by its size. */
 const leastBytes = 1;
 
@@ -121,6 +125,21 @@ export class MaintenanceService {
    */
   defragment(): Buffer {
     return encodeFramed(etcdserverpb.DefragmentResponseSchema, {});
+  }
+
+  /**
+   * The log has one format, so there is no version to go down to. To cancel a downgrade succeeds in etcd without one,
+   * too.
+   */
+  downgrade(request: Buffer): Buffer {
+    const { action, version } = decodeRequest(etcdserverpb.DowngradeRequestSchema, request);
+    const { VALIDATE, ENABLE, CANCEL } = etcdserverpb.DowngradeRequest_DowngradeAction;
+    if (action === VALIDATE || action === ENABLE) {
+      const isVersion = versionForm.test(version);
+      throw statusNamed(isVersion ? 'InvalidDowngradeTargetVersion' : 'WrongDowngradeVersionFormat');
+    }
+    if (action !== CANCEL) throw statusNamed('UnknownMethod');
+    return encodeFramed(etcdserverpb.DowngradeResponseSchema, { header: this.#header(), version: clusterVersion });
   }
 
   /** As in etcd an alarm may be raised for any member, also for 0 and for one that does not exist. */

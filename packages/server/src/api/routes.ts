@@ -71,6 +71,7 @@ export function createRoutes(
     unary('/etcdserverpb.Maintenance/Alarm', (request, call) => maintenance.alarm(request, call)),
     unread('/etcdserverpb.Maintenance/Status', () => maintenance.status()),
     unread('/etcdserverpb.Maintenance/Defragment', () => maintenance.defragment()),
+    unary('/etcdserverpb.Maintenance/Downgrade', (request) => maintenance.downgrade(request)),
     unread('/etcdserverpb.Maintenance/Hash', (call) => maintenance.hash(call)),
     unary('/etcdserverpb.Maintenance/HashKV', (request) => maintenance.hashKv(request)),
     unary('/etcdserverpb.Maintenance/MoveLeader', (request) => membership.moveLeader(request)),
