@@ -82,11 +82,12 @@ function prepared(): { machine: StateMachine; model: NaiveAccess } {
   return { machine, model };
 }
 
-/** Leases with keys that ann may write, and with keys that she may not. */
+/** Leases with keys that ann may write, so many that the check is remembered, and with keys that she may not. */
 const leased: readonly Command[] = [
   { kind: 'leaseGrant', id: 1n, ttlMs: 1000, label: '' },
   { kind: 'leaseGrant', id: 2n, ttlMs: 1000, label: '' },
   put('ab', '1', { lease: 1n }),
+  ...Array.from({ length: 40 }, (_, i) => put(`a${i}`, '1', { lease: 1n })),
   put('b', '1', { lease: 2n }),
   put('d', '1', { lease: 2n }),
 ];

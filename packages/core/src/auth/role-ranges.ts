@@ -1,3 +1,4 @@
+import { compareStrings } from '../mvcc/btree.ts';
 import type { Role } from './auth-types.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 
@@ -22,10 +23,11 @@ export class RoleRanges {
     const key = names.length === 1 ? `.${names[0]}` : JSON.stringify(names);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
+    const permissions = names.flatMap((name) => this.#roles.get(name)?.permissions ?? []);
+    // Sorted for each role. To insert those of one role between those of another takes long.
+    if (names.length > 1) permissions.sort((a, b) => compareStrings(a.key, b.key));
     const ranges = new PermittedRanges();
-    for (const name of names) {
-      for (const permission of this.#roles.get(name)?.permissions ?? []) ranges.add(permission);
-    }
+    for (const permission of permissions) ranges.add(permission);
     this.#intervals += ranges.size;
     this.#makeRoom();
     this.#known.set(key, ranges);

@@ -4,6 +4,8 @@ import type { KeyEntry } from '../mvcc/key-entry.ts';
 
 /** Up to this many keys are a sorted array; more keys are a tree. */
 const maxArrayKeys = 32;
+/** A lookup in the tree takes about as long as so many steps to the next key. */
+const stepsBeforeSkip = 32;
 
 /**
  * The keys of one lease, always sorted, so that the end of a lease with many keys needs no sort. Most leases have no
@@ -52,24 +54,29 @@ export function visitKeys(keys: AttachedKeys, visit: (entry: KeyEntry) => void):
 }
 
 /**
- * The first key that is in none of the intervals. Costs a lookup for each interval that contains keys, however many
- * keys it contains.
+ * The first key that is in none of the intervals. The keys and the intervals are walked together, and the rest of the
+ * keys in an interval with many of them is skipped.
  */
 export function firstKeyOutside(keys: AttachedKeys, intervals: IntervalSet): string | undefined {
-  let key = firstKeyFrom(keys, '');
-  while (key !== undefined) {
-    const end = intervals.endAround(key);
-    if (end === undefined) return key;
-    key = firstKeyFrom(keys, end);
+  const walk = intervals.walk();
+  if (!(keys instanceof BTree)) {
+    const array = keys === undefined ? [] : Array.isArray(keys) ? keys : [keys];
+    return array.find(({ head }) => walk.endAround(head.key) === undefined)?.head.key;
+  }
+  let names = keys.keys();
+  let end = '';
+  let inside = 0;
+  for (let next = names.next(); next.done !== true; next = names.next()) {
+    inside += 1;
+    if (next.value >= end) {
+      const found = walk.endAround(next.value);
+      if (found === undefined) return next.value;
+      [end, inside] = [found, 0];
+    } else if (inside === stepsBeforeSkip) {
+      names = keys.keys(end);
+    }
   }
   return undefined;
-}
-
-function firstKeyFrom(keys: AttachedKeys, from: string): string | undefined {
-  if (keys === undefined) return undefined;
-  if (keys instanceof BTree) return keys.getPairOrNextHigher(from)?.[0];
-  if (Array.isArray(keys)) return keys[positionOf(keys, from)]?.head.key;
-  return keys.head.key >= from ? keys.head.key : undefined;
 }
 
 /** The keys at the moment of the call, also when the lease changes during the iteration. */

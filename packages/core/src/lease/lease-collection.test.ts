@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { IntervalSet } from '../mvcc/interval-set.ts';
 import { KeyEntry } from '../mvcc/key-entry.ts';
 import { LeaseCollection } from './lease-collection.ts';
 import type { Lease } from './lease-types.ts';
@@ -69,5 +71,42 @@ describe('the lease collection', () => {
     const leases = new LeaseCollection();
     expect(() => leases.attach(5n, entry('a'))).toThrow(/lease 5 is not there/);
     expect(() => leases.replace(lease(5n))).toThrow(/lease 5 is not there/);
+  });
+
+  test('knows a key outside of some intervals, exactly, while keys come and go', () => {
+    const names = Array.from({ length: 100 }, (_, i) => `k${String(i).padStart(2, '0')}`);
+    const at = fc.integer({ min: 0, max: 99 });
+    // Few ranges, or most keys would be outside; one that has all, and more sets than are remembered.
+    const bounds = fc.array(fc.tuple(at, fc.integer({ min: 1, max: 60 })), { minLength: 1, maxLength: 4 });
+    const sets = fc.array(fc.oneof(bounds, fc.constant([[0, 100] as [number, number]])), {
+      minLength: 6,
+      maxLength: 6,
+    });
+    const step = fc.record({ key: at, kind: fc.constantFrom('attach', 'detach', 'replace', 'ask', 'ask') });
+    fc.assert(
+      fc.property(sets, fc.array(step, { maxLength: 150, size: 'max' }), (ranges, steps) => {
+        const allowed = ranges.map((set) => {
+          const intervals = new IntervalSet();
+          for (const [from, length] of set) intervals.add(names[from]!, names[from + length] ?? 'l');
+          return intervals;
+        });
+        const leases = new LeaseCollection();
+        leases.add(lease(1n));
+        const entries = names.map(entry);
+        const attached = new Set(names.slice(0, 60));
+        for (const one of entries.slice(0, 60)) leases.attach(1n, one);
+        for (const { key, kind } of steps) {
+          const name = names[key]!;
+          if (kind === 'attach') leases.attach(1n, entries[attached.add(name) && key]!);
+          else if (kind === 'detach' && attached.delete(name)) leases.detach(1n, entries[key]!);
+          else if (kind === 'replace') leases.replace(lease(1n, { renewIndex: key }));
+          const intervals = allowed[key % allowed.length]!;
+          const outside = [...attached].filter((one) => !intervals.has(one));
+          const found = leases.keyOutside(1n, intervals);
+          expect(found === undefined).toBe(outside.length === 0);
+          if (found !== undefined) expect(outside).toContain(found);
+        }
+      }),
+    );
   });
 });

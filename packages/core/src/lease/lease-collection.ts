@@ -5,6 +5,7 @@ import type { LeaseLinks } from '../mvcc/lease-links.ts';
 import { attachKey, countKeys, detachKey, firstKeyOutside, frozenKeys, visitKeys } from './attached-keys.ts';
 import type { AttachedKeys } from './attached-keys.ts';
 import { EpochEnds } from './epoch-ends.ts';
+import { KeyCoverage } from './key-coverage.ts';
 import type { Lease } from './lease-types.ts';
 
 /**
@@ -13,6 +14,9 @@ import type { Lease } from './lease-types.ts';
  */
 export const leaseOverheadBytes = 192;
 
+/** The keys of a lease with fewer are looked at each time: that takes less than what would be remembered. */
+const fewKeys = 32;
+
 /**
  * The slot of one lease. The slot is replaced when the lease changes, so that a clone of the tree keeps the old lease.
  */
@@ -20,6 +24,8 @@ interface Held {
   readonly lease: Lease;
   /** Changed in place, so a reader of a clone must not use it. */
   attached: AttachedKeys;
+  /** Of the keys attached now; undefined until it was asked for while there are many. */
+  coverage: KeyCoverage | undefined;
 }
 
 /**
@@ -67,7 +73,7 @@ export class LeaseCollection implements LeaseLinks {
 
   /** The id must not be in use. */
   add(lease: Lease): void {
-    this.#leases.set(lease.id, { lease, attached: undefined });
+    this.#leases.set(lease.id, { lease, attached: undefined, coverage: undefined });
     this.#labelBytes += labelBytes(lease);
     if (lease.deadlineMs === undefined) this.#epochEnds.retain(lease.liveEpoch);
   }
@@ -78,7 +84,7 @@ export class LeaseCollection implements LeaseLinks {
     // Retain the new epoch before releasing the old one: the end of an epoch must not be dropped in between.
     if (lease.deadlineMs === undefined) this.#epochEnds.retain(lease.liveEpoch);
     if (held.lease.deadlineMs === undefined) this.#epochEnds.release(held.lease.liveEpoch);
-    this.#leases.set(lease.id, { lease, attached: held.attached });
+    this.#leases.set(lease.id, { ...held, lease });
   }
 
   /**
@@ -98,11 +104,14 @@ export class LeaseCollection implements LeaseLinks {
   attach(id: bigint, entry: KeyEntry): void {
     const held = this.#held(id);
     held.attached = attachKey(held.attached, entry);
+    held.coverage?.attached(entry.head.key);
   }
 
   detach(id: bigint, entry: KeyEntry): void {
     const held = this.#leases.get(id);
-    if (held !== undefined) held.attached = detachKey(held.attached, entry);
+    if (held === undefined) return;
+    held.attached = detachKey(held.attached, entry);
+    held.coverage?.detached(entry.head.key);
   }
 
   /** The number of keys attached to the lease; 0 for a lease that does not exist. */
@@ -115,9 +124,13 @@ export class LeaseCollection implements LeaseLinks {
     return frozenKeys(this.#leases.get(id)?.attached);
   }
 
-  /** The first key of the lease that is in none of the intervals; see firstKeyOutside for what it costs. */
+  /** Some key of the lease that is in none of the intervals; see KeyCoverage. */
   keyOutside(id: bigint, intervals: IntervalSet): string | undefined {
-    return firstKeyOutside(this.#leases.get(id)?.attached, intervals);
+    const held = this.#leases.get(id);
+    if (held === undefined) return undefined;
+    if (countKeys(held.attached) < fewKeys) return firstKeyOutside(held.attached, intervals);
+    held.coverage ??= new KeyCoverage();
+    return held.coverage.keyOutside(held.attached, intervals);
   }
 
   /** Cluster time; undefined while the deadline is in the leader's memory in the current epoch. */

@@ -57,6 +57,23 @@ export class IntervalSet {
     return at < 0 ? undefined : this.#tos[at];
   }
 
+  /** For lookups of ascending strings: each begins where the last one ended. The set must not change meanwhile. */
+  walk(): { readonly endAround: (text: string) => string | undefined } {
+    const [froms, tos] = [this.#froms, this.#tos];
+    let at = 0;
+    return {
+      endAround: (text) => {
+        // Steps that double: the next interval costs one, and a distant one few.
+        for (let step = 1; at < tos.length && tos[at]! <= text; step *= 2) {
+          const far = Math.min(at + step, tos.length);
+          if (far < tos.length && tos[far]! <= text) at = far;
+          else at = countBelow(tos, `${text}\0`, { low: at + 1, high: far });
+        }
+        return at < froms.length && froms[at]! <= text ? tos[at] : undefined;
+      },
+    };
+  }
+
   /** -1: none contains it. */
   #intervalAround(text: string): number {
     const at = countBelow(this.#froms, `${text}\0`) - 1;
@@ -64,10 +81,8 @@ export class IntervalSet {
   }
 }
 
-/** The number of the sorted strings below `bound`. */
-function countBelow(sorted: readonly string[], bound: string): number {
-  let low = 0;
-  let high = sorted.length;
+/** The number of the sorted strings below `bound`, which is at least `low` and at most `high`. */
+function countBelow(sorted: readonly string[], bound: string, { low = 0, high = sorted.length } = {}): number {
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (sorted[middle]! < bound) low = middle + 1;
