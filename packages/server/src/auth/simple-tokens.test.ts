@@ -201,3 +201,14 @@ test('the number of tokens is limited; the one that was used least recently goes
   expect(leader.tokens.requesterOf(first)).toMatchObject({ user: 'ada' });
   expect(await leader.tokens.requesterOf(second)).toBeUndefined();
 });
+
+test('a hundred thousand logins of one user take no token from another', async () => {
+  const { leader, issue } = await setUp();
+  const other = await issue('root');
+  for (let i = 0; i < maxSimpleTokens; i += 1) {
+    const change = { kind: 'issueToken', user: 'ada', tokenDigest: String(i), authRevision: 5 } as const;
+    leader.tokens.applied({ kind: 'auth', change }, { kind: 'ok', revision: 1 });
+  }
+  expect(leader.tokens.size).toBe(maxSimpleTokens);
+  expect(await leader.tokens.requesterOf(other)).toMatchObject({ user: 'root' });
+});

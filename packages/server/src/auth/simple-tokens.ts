@@ -6,9 +6,10 @@ import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { Clock } from '../time/clock.ts';
 import { every } from '../time/every.ts';
 import { statusNamed } from '../transport/grpc-status.ts';
+import { IssuedTokens } from './issued-tokens.ts';
 import { isStillValid, type TokenProvider } from './token-provider.ts';
 
-/** Limit on tokens, about 30 MB; the one that was used least recently is dropped. */
+/** Limit on tokens, about 40 MB; beyond it the user with the most tokens loses one. See IssuedTokens. */
 export const maxSimpleTokens = 100_000;
 /** Limit on requests that wait to learn whether another server has issued their token. */
 export const maxUnknownTokens = 4_096;
@@ -20,12 +21,6 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const letterCount = 16;
 /** Bytes from here on would make some letters more frequent. */
 const fairBytes = 256 - (256 % letters.length);
-
-interface Known {
-  /** What it was issued for. */
-  readonly issued: Requester;
-  lastUsedMs: number;
-}
 
 interface SimpleTokensOptions {
   readonly replica: Pick<ReplicaAccess, 'state' | 'position' | 'propose' | 'linearize'>;
@@ -42,8 +37,7 @@ interface SimpleTokensOptions {
  */
 export class SimpleTokens implements TokenProvider {
   readonly #options: SimpleTokensOptions;
-  /** By digest, in the order of their last use. */
-  readonly #tokens = new Map<string, Known>();
+  readonly #tokens = new IssuedTokens(maxSimpleTokens);
   readonly #cancelSweep: () => void;
   #catchingUp = 0;
 
@@ -61,7 +55,7 @@ export class SimpleTokens implements TokenProvider {
     // A flood of other texts costs next to nothing.
     if (!shape.test(token)) return undefined;
     const digest = digestOf(token);
-    return this.#tokens.has(digest) ? this.#known(digest) : this.#afterCatchUp(digest);
+    return this.#tokens.get(digest) === undefined ? this.#afterCatchUp(digest) : this.#known(digest);
   }
 
   async issue(user: string, authRevision: number): Promise<string | undefined> {
@@ -79,8 +73,6 @@ export class SimpleTokens implements TokenProvider {
     const { user, tokenDigest, authRevision } = command.change;
     const lastUsedMs = this.#options.clock.monotonicMs();
     this.#tokens.set(tokenDigest, { issued: { user, authRevision }, lastUsedMs });
-    if (this.#tokens.size <= maxSimpleTokens) return;
-    for (const oldest of this.#tokens.keys()) return void this.#tokens.delete(oldest);
   }
 
   stop(): void {
@@ -91,13 +83,15 @@ export class SimpleTokens implements TokenProvider {
   #known(digest: string): Requester | undefined {
     const known = this.#tokens.get(digest);
     if (known === undefined) return undefined;
+    const { issued, lastUsedMs } = known;
     const { auth } = this.#options.replica.state;
     const nowMs = this.#options.clock.monotonicMs();
-    this.#tokens.delete(digest);
-    if (nowMs - known.lastUsedMs >= this.#options.ttlMs || !isStillValid(auth, known.issued)) return undefined;
-    known.lastUsedMs = nowMs;
-    this.#tokens.set(digest, known);
-    return { user: known.issued.user, authRevision: auth.revision };
+    if (nowMs - lastUsedMs >= this.#options.ttlMs || !isStillValid(auth, issued)) {
+      this.#tokens.delete(digest);
+      return undefined;
+    }
+    this.#tokens.set(digest, { issued, lastUsedMs: nowMs });
+    return { user: issued.user, authRevision: auth.revision };
   }
 
   /** Another server may have issued it, in an entry that this one has not applied yet. */
@@ -120,11 +114,7 @@ export class SimpleTokens implements TokenProvider {
   }
 
   #sweep(): void {
-    const usedMs = this.#options.clock.monotonicMs() - this.#options.ttlMs;
-    for (const [digest, { lastUsedMs }] of this.#tokens) {
-      if (lastUsedMs > usedMs) return;
-      this.#tokens.delete(digest);
-    }
+    this.#tokens.deleteUnused(this.#options.clock.monotonicMs() - this.#options.ttlMs);
   }
 }
 
