@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2';
 import { checkServerIdentity } from 'node:tls';
+import { AnswerTimer } from './answer-timer.ts';
 import { GrpcCallError, GrpcCode } from './grpc-call-error.ts';
 import { GrpcStream } from './grpc-stream.ts';
 
@@ -291,15 +292,16 @@ export class GrpcChannel {
 
   #keepAlive(session: ClientHttp2Session): void {
     const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#options;
+    let isAwaited = false;
     const timer = setInterval(() => {
-      if (session.destroyed || this.#sessions.get(session)?.out === 0) return;
-      const late = setTimeout(() => {
-        session.destroy(new Error('the server gave no sign of life'));
-      }, keepAliveTimeoutMs);
-      late.unref();
-      // A connection closed by the server gets no PING, and its calls have until then to end.
+      if (isAwaited || session.destroyed || this.#sessions.get(session)?.out === 0) return;
+      isAwaited = true;
+      const answer = new AnswerTimer(session, keepAliveTimeoutMs);
       session.ping((error: Error | null) => {
-        if (error === null || session.destroyed) clearTimeout(late);
+        // A connection closed by the server gets no PING, and its calls have until then to end.
+        if (error !== null && !session.destroyed) return;
+        answer.stop();
+        isAwaited = false;
       });
     }, keepAliveIntervalMs);
     timer.unref();
