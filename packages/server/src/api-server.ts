@@ -1,10 +1,10 @@
-import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
 import { formatUrl, type ListenUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
 import type { Authentication } from './authentication.ts';
 import { AccessGuard } from './api/access-guard.ts';
-import { AuditGuard, type AuditSink } from './api/audit-guard.ts';
+import { AuditGuard } from './api/audit-guard.ts';
+import type { AuditSink } from './api/audit-record.ts';
 import { AuthService } from './api/auth-service.ts';
 import { ClusterService } from './api/cluster-service.ts';
 import { CommandRules } from './api/command-rules.ts';
@@ -76,6 +76,8 @@ export interface ApiServer {
   readonly rules: CommandRules;
   /** What clients require of this server by metadata. */
   readonly requirement: LeaderRequirement;
+  /** What records the requests, if they are to be. */
+  readonly audit: AuditGuard | undefined;
 }
 
 /** A server alone always leads, and has no other server to transfer leadership to. */
@@ -134,7 +136,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authenticator: new Authenticator({ state, tokens }),
     caughtUp: () => current.caughtUp(),
   });
-  const guarded = audited(options.audit, state, etcdRoutes, access);
+  const audit = options.audit && new AuditGuard(options.audit, state, clock);
+  const guarded = audited(audit, etcdRoutes, access);
   const routes = requirement.guard(current.guard(new Map([...guarded, ...(cluster?.routes ?? [])])));
   const hasPeerPort = config.listenPeerUrls.length > 0;
   const limits = {
@@ -150,18 +153,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const call = { path, metadata: {}, deadlineMs: Infinity, connection, signal, requester };
     return builtReply(await handler.handle(request, call));
   };
-  return { transport, watch, answer, quota, rules, requirement };
+  return { transport, watch, answer, quota, rules, requirement, audit };
 }
 
 /** The routes behind the access guard, with the requests recorded if they are to be. */
-function audited(
-  sink: AuditSink | undefined,
-  state: StateMachine,
-  routes: GrpcRoutes,
-  access: AccessGuard,
-): GrpcRoutes {
-  if (sink === undefined) return access.guard(routes);
-  const audit = new AuditGuard(sink, state);
+function audited(audit: AuditGuard | undefined, routes: GrpcRoutes, access: AccessGuard): GrpcRoutes {
+  if (audit === undefined) return access.guard(routes);
   return audit.guardCalls(access.guard(audit.guardMessages(routes)));
 }
 

@@ -1,4 +1,4 @@
-import type { AuditSink } from './api/audit-guard.ts';
+import type { AuditSink } from './api/audit-record.ts';
 import type { ServingTransport } from './api-server.ts';
 import type { PasswordHasher } from './auth/password-hasher.ts';
 import type { OpenLeaderStream } from './cluster/follower/leader-stream.ts';

@@ -161,6 +161,7 @@ export class Server implements RunningServer {
     this.#authentication.stop();
     await this.#replica.stop();
     this.#metrics.close();
+    this.#api.audit?.stop();
     await this.#options.audit?.close();
     await this.#options.engine.close();
   }

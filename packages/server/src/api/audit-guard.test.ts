@@ -1,15 +1,18 @@
-import { type Requester, StateMachine } from '@tenure/core';
+import { anonymous, type AuthChange, invalidToken, type Requester, StateMachine } from '@tenure/core';
 import { encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
 import { etcdserverpb } from '@tenure/protocol';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { VirtualClock } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import { testConnection } from '../transport/testing/test-connection.ts';
 import type { Call, MethodHandler } from '../transport/transport.ts';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';
-import { AuditGuard, type AuditRecord } from './audit-guard.ts';
+import { AuditGuard } from './audit-guard.ts';
+import type { AuditRecord, AuditSink } from './audit-record.ts';
 import { auditedRequest } from './audited-request.ts';
 import { statusNamed } from './status-of.ts';
+import { maxStrangerRecords } from './stranger-records.ts';
 
 const ann: Requester = { user: 'ann', authRevision: 4 };
 const put = '/etcdserverpb.KV/Put';
@@ -22,7 +25,11 @@ const putOf = (key: string): Buffer => {
 /** What is recorded of one call to a handler, made by ann. */
 async function recorded(path: string, request: Buffer, handle: () => Buffer): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];
-  const guard = new AuditGuard({ record: (record) => records.push(record) }, new StateMachine());
+  const guard = new AuditGuard(
+    { record: (record) => records.push(record as AuditRecord) },
+    new StateMachine(),
+    new VirtualClock(),
+  );
   const handler = guard.guardCalls(new Map<string, MethodHandler>([[path, { kind: 'unary', handle }]])).get(path);
   const signal = new AbortController().signal;
   const call: Call = { path, metadata: {}, deadlineMs: Infinity, signal, connection: testConnection(), requester: ann };
@@ -97,7 +104,11 @@ test('changes of users and roles are recorded with their names and ranges, and n
 
 test('a refused renewal is recorded with its lease, and an accepted one is not', () => {
   const records: AuditRecord[] = [];
-  const guard = new AuditGuard({ record: (record) => records.push(record) }, new StateMachine());
+  const guard = new AuditGuard(
+    { record: (record) => records.push(record as AuditRecord) },
+    new StateMachine(),
+    new VirtualClock(),
+  );
   const path = '/etcdserverpb.Lease/LeaseKeepAlive';
   const renew: MethodHandler = {
     kind: 'bidi',
@@ -123,4 +134,56 @@ test('a refused renewal is recorded with its lease, and an accepted one is not',
       error: 'etcdserver: permission denied',
     },
   ]);
+});
+
+const setUp: readonly AuthChange[] = [
+  { kind: 'addUser', user: 'root', passwordHash: 'x', noPassword: false },
+  { kind: 'grantRole', user: 'root', role: 'root' },
+];
+const authenticate = '/etcdserverpb.Auth/Authenticate';
+
+/** A guard, and calls to it that are refused or not. */
+function audited(isAuthEnabled: boolean) {
+  const state = new StateMachine();
+  for (const change of [...setUp, ...(isAuthEnabled ? [{ kind: 'enable' } as const] : [])]) {
+    state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [{ kind: 'auth', change }] });
+  }
+  const records: Parameters<AuditSink['record']>[0][] = [];
+  const guard = new AuditGuard({ record: (record) => records.push(record) }, state, new VirtualClock());
+  const { signal } = new AbortController();
+  const call = async (path: string, requester: Requester, refused?: 'UserEmpty' | 'AuthFailed'): Promise<void> => {
+    const handle = (): Buffer => {
+      if (refused !== undefined) throw statusNamed(refused);
+      return Buffer.alloc(0);
+    };
+    const handler = guard.guardCalls(new Map<string, MethodHandler>([[path, { kind: 'unary', handle }]])).get(path);
+    const made: Call = { path, metadata: {}, deadlineMs: Infinity, signal, connection: testConnection(), requester };
+    if (handler?.kind === 'unary') await Promise.resolve(handler.handle(putOf('k'), made)).catch(() => undefined);
+  };
+  return { guard, records, call };
+}
+
+test('strangers fill the log with nothing, and hide no user, no login and no guess of a password', async () => {
+  const { guard, records, call } = audited(true);
+  for (let round = 0; round < 500; round += 1) {
+    await call(put, round % 2 === 0 ? anonymous : invalidToken, 'UserEmpty');
+    await call(put, ann);
+    await call(authenticate, anonymous);
+  }
+  await call(authenticate, anonymous, 'AuthFailed');
+  guard.stop();
+  const count = (method: string, by: string, isRefused: boolean): number =>
+    records.filter((record) => record.method === method && record.by === by && 'error' in record === isRefused).length;
+  expect(count('KV/Put', 'ann', false)).toBe(500);
+  expect(count('Auth/Authenticate', '', false)).toBe(500);
+  expect(count('Auth/Authenticate', '', true)).toBe(1);
+  expect(count('KV/Put', '', true)).toBe(maxStrangerRecords);
+  expect(records.at(-1)).toEqual({ method: '*', by: '', suppressed: 500 - maxStrangerRecords });
+});
+
+test('while authentication is disabled, every request is recorded', async () => {
+  const { guard, records, call } = audited(false);
+  for (let round = 0; round < 500; round += 1) await call(put, anonymous);
+  guard.stop();
+  expect(records.length).toBe(500);
 });

@@ -2,25 +2,11 @@ import type { StateMachine } from '@tenure/core';
 import { errorCatalogue, type ErrorName } from '@tenure/protocol';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
+import type { Clock } from '../time/clock.ts';
+import type { AuditSink } from './audit-record.ts';
 import { type AuditedRequest, auditedKeys, auditedRequest, watchedRange } from './audited-request.ts';
 import { statusOf, statusOfCoreError } from './status-of.ts';
-
-/** One line of the audit log. */
-export interface AuditRecord extends AuditedRequest {
-  /** The method without its package: 'KV/Put'. */
-  readonly method: string;
-  /** Who asked; '' without an identity. */
-  readonly by: string;
-  readonly address: string;
-  /** False if the request was refused for its requester's identity or permissions. */
-  readonly allowed: boolean;
-  /** The text of the refusal or error. */
-  readonly error?: string;
-}
-
-export interface AuditSink {
-  record(record: AuditRecord): void;
-}
+import { StrangerRecords } from './stranger-records.ts';
 
 const forbidding: readonly ErrorName[] = [
   'PermissionDenied',
@@ -34,15 +20,23 @@ const forbiddingTexts: ReadonlySet<string> = new Set(forbidding.map((name) => er
 /**
  * Records each request with its outcome, after the access guard: unary calls and streams from the server when they end,
  * and the messages of a Watch or LeaseKeepAlive call one by one. A renewal is recorded only when it is refused, which
- * ends its call: renewals are the bulk of all requests, and each lease has its grant in the log.
+ * ends its call: renewals are the bulk of all requests, and each lease has its grant in the log. While authentication
+ * is enabled, callers without an identity get so many records a minute, and a login that succeeds always has one.
  */
 export class AuditGuard {
   readonly #sink: AuditSink;
-  readonly #state: Pick<StateMachine, 'accessOf'>;
+  readonly #state: Pick<StateMachine, 'accessOf' | 'auth'>;
+  readonly #strangers: StrangerRecords;
 
-  constructor(sink: AuditSink, state: Pick<StateMachine, 'accessOf'>) {
+  constructor(sink: AuditSink, state: Pick<StateMachine, 'accessOf' | 'auth'>, clock: Clock) {
     this.#sink = sink;
     this.#state = state;
+    this.#strangers = new StrangerRecords(sink, clock);
+  }
+
+  /** When no request is left: writes what was only counted. */
+  stop(): void {
+    this.#strangers.stop();
   }
 
   /** The same routes with all but bidirectional calls recorded: around the access guard, which refuses some. */
@@ -134,9 +128,12 @@ export class AuditGuard {
 
   #record({ path, connection, requester }: Call, about: AuditedRequest | undefined, error?: unknown): void {
     const status = error === undefined ? undefined : (statusOf(error) ?? internal);
-    this.#sink.record({
+    const by = requester?.user ?? connection.commonName ?? '';
+    const isLogin = path === '/etcdserverpb.Auth/Authenticate' && status === undefined;
+    const isOfStranger = by === '' && !isLogin && this.#state.auth.enabled;
+    (isOfStranger ? this.#strangers : this.#sink).record({
       method: path.slice(path.indexOf('.') + 1),
-      by: requester?.user ?? connection.commonName ?? '',
+      by,
       address: connection.remoteAddress,
       ...about,
       allowed: status === undefined || !forbiddingTexts.has(status.message),
