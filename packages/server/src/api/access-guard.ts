@@ -81,7 +81,7 @@ export class AccessGuard {
     if (access === 'anyone') return undefined;
     const { state, caughtUp } = this.#options;
     // What only root may ask for is rare: also while authentication is disabled here, another server may have enabled
-    // it.
+    // it. Nothing later refuses what is answered from here, as a snapshot is, and a command gets its requester now.
     const isCurrent = access === 'root' || (access === 'user' && state.auth.enabled) ? caughtUp() : undefined;
     if (isCurrent !== undefined) return isCurrent.then(() => this.#identify(access, call));
     return this.#identify(access, call);

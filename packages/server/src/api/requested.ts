@@ -13,7 +13,9 @@ export function requested(command: CommandBody, by: RequestedBy['requester']): C
 
 /**
  * The same for a command that servers also propose by themselves, which apply therefore does not refuse for want of a
- * requester. This server may not know yet that authentication is enabled, and finds out first.
+ * requester: nothing after this refuses it. This server may not know yet that authentication is enabled, and finds out
+ * first, however long that takes; the access guard gives up sooner. The leader cannot check it in place of this server:
+ * it may not have heard yet of an entry that a follower has acknowledged, and a follower's own alarm looks the same.
  */
 export async function requestedOfServers(
   command: CommandBody,

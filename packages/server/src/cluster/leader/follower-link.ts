@@ -14,7 +14,6 @@ import {
   commandOfFollower,
   deposed,
   isOverload,
-  lacksRequester,
   notAllowed,
   refusalFor,
   type ProposalRefusal,
@@ -257,8 +256,7 @@ export class FollowerLink {
       refuse(notAllowed);
       return;
     }
-    const isUnnamed = lacksRequester(command, this.memberId, replica.state.auth.enabled);
-    const refusal = isUnnamed ? statusNamed('UserEmpty') : check(command, payload.length);
+    const refusal = check(command, payload.length);
     if (refusal instanceof GrpcStatus) {
       refuse(refusalFor(refusal));
       return;

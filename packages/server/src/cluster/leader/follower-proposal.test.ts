@@ -1,4 +1,4 @@
-import type { AuthChange, Command } from '@tenure/core';
+import type { Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { afterEach, expect, test, vi } from 'vitest';
 import { CommandRules } from '../../api/command-rules.ts';
@@ -106,29 +106,6 @@ test('a follower may register only itself, and may not propose a read', async ()
   follower.say({ proposals });
   await vi.waitFor(() => expect(leader.replica.state.keyCount).toBe(1), patience);
   expect(leader.replica.state.members.find(({ id }) => id === 2n)?.clientUrls).toEqual(['http://h:1']);
-});
-
-test('with authentication a follower that does not know of it yet gets nothing that only root may have', async () => {
-  const { leader, follower } = await joined();
-  const changes: readonly AuthChange[] = [
-    { kind: 'addUser', user: 'root', passwordHash: 'x', noPassword: false },
-    { kind: 'grantRole', user: 'root', role: 'root' },
-    { kind: 'enable' },
-  ];
-  for (const change of changes) await leader.replica.propose({ kind: 'auth', change });
-  await leader.replica.propose({ ...put('k'), by: { user: 'root', authRevision: leader.replica.state.auth.revision } });
-  const { index } = leader.replica.position;
-  const refusals = await refusalsOf(follower, [
-    { kind: 'compact', revision: 1 },
-    { kind: 'removeMember', id: 2n },
-    { kind: 'alarm', action: 'activate', memberId: 1n, alarm: 'nospace' },
-    { kind: 'alarm', action: 'activate', memberId: 2n, alarm: 'corrupt' },
-  ]);
-  for (const { message } of refusals) expect(message).toBe('etcdserver: user name is empty');
-  expect(leader.replica.position.index).toBe(index);
-  const own = encodeCommand({ kind: 'alarm', action: 'activate', memberId: 2n, alarm: 'nospace' });
-  follower.say({ proposals: [{ sequence: 9n, ...own }] });
-  await vi.waitFor(() => expect(leader.replica.state.alarms).toHaveLength(1), patience);
 });
 
 test('the quota of space applies to followers as it does to clients', async () => {

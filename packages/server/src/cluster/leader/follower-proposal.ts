@@ -56,24 +56,6 @@ export function commandOfFollower(encoded: EncodedCommand, memberId: bigint): Co
   return command;
 }
 
-/**
- * Whether a client's command has no requester although authentication is enabled: the follower has not applied yet that
- * it is. Apply refuses most of them; not those that servers propose too, of which a follower has one, its own space
- * alarm.
- */
-export function lacksRequester(command: Command, memberId: bigint, isAuthEnabled: boolean): boolean {
-  if (!isAuthEnabled || command.by !== undefined) return false;
-  switch (command.kind) {
-    case 'compact':
-    case 'removeMember':
-      return true;
-    case 'alarm':
-      return command.alarm !== 'nospace' || command.memberId !== memberId;
-    default:
-      return false;
-  }
-}
-
 /** Converts an error that ended a proposal before its append to the form sent to a follower. */
 export function refusalFor(error: unknown): ProposalRefusal {
   if (error instanceof GrpcStatus) return { reason: Reason.REFUSED, code: error.code, message: error.message };
