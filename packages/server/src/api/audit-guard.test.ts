@@ -169,6 +169,9 @@ test('strangers fill the log with nothing, and hide no user, no login and no gue
     await call(put, round % 2 === 0 ? anonymous : invalidToken, 'UserEmpty');
     await call(put, ann);
     await call(authenticate, anonymous);
+    await call('/grpc.health.v1.Health/Check', anonymous);
+    // It was admitted before authentication was enabled.
+    await call('/etcdserverpb.Auth/AuthEnable', anonymous);
   }
   await call(authenticate, anonymous, 'AuthFailed');
   guard.stop();
@@ -177,8 +180,9 @@ test('strangers fill the log with nothing, and hide no user, no login and no gue
   expect(count('KV/Put', 'ann', false)).toBe(500);
   expect(count('Auth/Authenticate', '', false)).toBe(500);
   expect(count('Auth/Authenticate', '', true)).toBe(1);
-  expect(count('KV/Put', '', true)).toBe(maxStrangerRecords);
-  expect(records.at(-1)).toEqual({ method: '*', by: '', suppressed: 500 - maxStrangerRecords });
+  expect(count('Auth/AuthEnable', '', false)).toBe(500);
+  expect(count('KV/Put', '', true) + count('health.v1.Health/Check', '', false)).toBe(maxStrangerRecords);
+  expect(records.at(-1)).toEqual({ method: '*', by: '', suppressed: 1_000 - maxStrangerRecords });
 });
 
 test('while authentication is disabled, every request is recorded', async () => {

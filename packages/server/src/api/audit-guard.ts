@@ -21,7 +21,7 @@ const forbiddingTexts: ReadonlySet<string> = new Set(forbidding.map((name) => er
  * Records each request with its outcome, after the access guard: unary calls and streams from the server when they end,
  * and the messages of a Watch or LeaseKeepAlive call one by one. A renewal is recorded only when it is refused, which
  * ends its call: renewals are the bulk of all requests, and each lease has its grant in the log. While authentication
- * is enabled, callers without an identity get so many records a minute, and a login that succeeds always has one.
+ * is enabled, callers without an identity get so many records a minute; a login that succeeds always has one.
  */
 export class AuditGuard {
   readonly #sink: AuditSink;
@@ -129,8 +129,9 @@ export class AuditGuard {
   #record({ path, connection, requester }: Call, about: AuditedRequest | undefined, error?: unknown): void {
     const status = error === undefined ? undefined : (statusOf(error) ?? internal);
     const by = requester?.user ?? connection.commonName ?? '';
-    const isLogin = path === '/etcdserverpb.Auth/Authenticate' && status === undefined;
-    const isOfStranger = by === '' && !isLogin && this.#state.auth.enabled;
+    // The health is all that a stranger is told. Other answers are to a login, or to what authentication came after.
+    const isTold = status === undefined && !path.startsWith('/grpc.health.v1.Health/');
+    const isOfStranger = by === '' && !isTold && this.#state.auth.enabled;
     (isOfStranger ? this.#strangers : this.#sink).record({
       method: path.slice(path.indexOf('.') + 1),
       by,
