@@ -1,17 +1,35 @@
-import { rpcMethods } from '@tenure/protocol';
 import type { AuthMatrix } from './matrix.ts';
 
 const noUser = '3 etcdserver: user name is empty';
 const invalidToken = '16 etcdserver: invalid auth token';
 const denied = '7 etcdserver: permission denied';
 
-/** Where Tenure answers otherwise than etcd, as code and text: docs/decisions/022 and 031 say why. */
+/** Where Tenure answers otherwise than etcd, as code and text: docs/decisions/022, 031 and 033 say why. */
 const different: AuthMatrix = {
   '/etcdserverpb.Cluster/MemberAdd': {
     // No member of Tenure has a peer URL.
     'the URL of a member': { root: '3 etcdserver: given member URLs are invalid' },
     // Who may not ask is not told what is wrong with the request.
     'no URL': {
+      'a reader': denied,
+      'a reader and writer': denied,
+      'a user without roles': denied,
+      'a writer': denied,
+      'an invalid token': invalidToken,
+      'no token': noUser,
+      'the token of a deleted user': invalidToken,
+    },
+  },
+  // Etcd ends the stream as if all were well.
+  '/v3electionpb.Election/Observe': {
+    'a key': {
+      'a user without roles': denied,
+      'a writer': denied,
+      'an invalid token': invalidToken,
+      'no token': noUser,
+      'the token of a deleted user': invalidToken,
+    },
+    'a foreign key': {
       'a reader': denied,
       'a reader and writer': denied,
       'a user without roles': denied,
@@ -34,7 +52,6 @@ export function asTenureAnswers(recorded: AuthMatrix): AuthMatrix {
     }
   }
   answerEmptyTransaction(answers);
-  answerUnimplemented(answers);
   return answers;
 }
 
@@ -43,14 +60,4 @@ function answerEmptyTransaction(answers: AuthMatrix): void {
   const rows = Object.values(answers['/etcdserverpb.KV/Txn'] ?? {}).filter((row) => row['no token'] === 'OK');
   if (rows.length !== 1) throw new Error('etcd has answered one transaction without a token');
   for (const row of rows) row['no token'] = noUser;
-}
-
-/** The methods that are not there yet answer so to every caller. */
-function answerUnimplemented(answers: AuthMatrix): void {
-  const absent = [...rpcMethods.values()].filter(({ service }) => service.startsWith('v3'));
-  for (const { path, name } of absent) {
-    for (const row of Object.values(answers[path] ?? {})) {
-      for (const caller of Object.keys(row)) row[caller] = `12 ${name} is not implemented by this version of Tenure`;
-    }
-  }
 }

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { etcdserverpb, mvccpb } from '@tenure/protocol';
+import { etcdserverpb, mvccpb, v3electionpb, v3lockpb } from '@tenure/protocol';
 import { GrpcClient, type Metadata } from '../client/grpc-client.ts';
 import { KeepAliveStream } from '../client/keep-alive-stream.ts';
+import { ObserveStream } from '../client/observe-stream.ts';
 import { serviceCalls } from '../client/service-calls.ts';
 import { WatchStream } from '../client/watch-stream.ts';
 import type { RunningServer } from '../servers/server-options.ts';
@@ -23,6 +24,8 @@ export class CaseContext {
   readonly maintenance;
   readonly cluster;
   readonly auth;
+  readonly lock;
+  readonly election;
   readonly #prefix: string;
   readonly #cleanups: (() => Promise<unknown> | void)[] = [];
 
@@ -35,6 +38,8 @@ export class CaseContext {
     this.maintenance = serviceCalls(this.client, etcdserverpb.Maintenance);
     this.cluster = serviceCalls(this.client, etcdserverpb.Cluster);
     this.auth = serviceCalls(this.client, etcdserverpb.Auth);
+    this.lock = serviceCalls(this.client, v3lockpb.Lock);
+    this.election = serviceCalls(this.client, v3electionpb.Election);
   }
 
   /** The same case for another caller: with another token, or with none. */
@@ -129,6 +134,13 @@ export class CaseContext {
 
   keepAliveStream(): KeepAliveStream {
     const stream = new KeepAliveStream(this.client);
+    this.cleanUp(() => stream.close());
+    return stream;
+  }
+
+  /** Observes the leaders of an election of this case's own. */
+  observe(name: string): ObserveStream {
+    const stream = new ObserveStream(this.client, this.key(name));
     this.cleanUp(() => stream.close());
     return stream;
   }

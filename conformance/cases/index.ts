@@ -2,6 +2,7 @@ import { alarms } from './alarms.ts';
 import { authAccounts, authEnabling } from './auth-enabling.ts';
 import { authKeys, authTxn } from './auth-keys.ts';
 import { authLeases } from './auth-leases.ts';
+import { authQueues } from './auth-queues.ts';
 import { authRanges } from './auth-ranges.ts';
 import { authRoles } from './auth-roles.ts';
 import { authJwt, authTokenLife, authTokens } from './auth-tokens.ts';
@@ -10,6 +11,7 @@ import { authWatch } from './auth-watch.ts';
 import { calls } from './calls.ts';
 import type { CaseGroup } from './case.ts';
 import { cluster } from './cluster.ts';
+import { electionService } from './election.ts';
 import { kvCompact, kvCompactFromTheStart } from './kv-compact.ts';
 import { kvDelete } from './kv-delete.ts';
 import { kvPut } from './kv-put.ts';
@@ -25,10 +27,10 @@ import { leaseKeepAlive } from './lease-keepalive.ts';
 import { leaseLeases, leaseTimeToLive } from './lease-listing.ts';
 import { leaseRevoke } from './lease-revoke.ts';
 import { chosenLimits, defaultLimits, tinyLimit } from './limits.ts';
+import { lockService } from './lock.ts';
 import { maintenance } from './maintenance.ts';
 import { membership } from './membership.ts';
 import { noSpace } from './no-space.ts';
-import { unimplemented } from './unimplemented.ts';
 import { watchControl, watchProgressInterval } from './watch-control.ts';
 import { watchCreate } from './watch-create.ts';
 import { watchEvents } from './watch-events.ts';
@@ -65,6 +67,8 @@ export const caseGroups: readonly CaseGroup[] = [
   leaseKeepAlive,
   leaseTimeToLive,
   leaseLeases,
+  lockService,
+  electionService,
   maintenance,
   alarms,
   noSpace,
@@ -79,6 +83,7 @@ export const caseGroups: readonly CaseGroup[] = [
   authTxn,
   authLeases,
   authWatch,
+  authQueues,
   authTokens,
   defaultLimits,
   chosenLimits,
@@ -86,5 +91,4 @@ export const caseGroups: readonly CaseGroup[] = [
   wire,
   wireFaults,
   calls,
-  unimplemented,
 ];

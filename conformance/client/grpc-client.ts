@@ -119,6 +119,19 @@ export class GrpcClient {
     });
   }
 
+  /** Sends the one request of a server stream, whose messages are read as they come. */
+  open<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    options: CallOptions = {},
+  ): BidiStream<I, O> {
+    // The same frames as those of a bidirectional call that sends one message.
+    const stream = this.bidi({ ...method, methodKind: 'bidi_streaming' } as DescMethodBiDiStreaming<I, O>, options);
+    stream.send(request);
+    stream.halfClose();
+    return stream;
+  }
+
   bidi<I extends DescMessage, O extends DescMessage>(
     method: DescMethodBiDiStreaming<I, O>,
     options: CallOptions = {},

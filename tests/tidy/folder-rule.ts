@@ -42,6 +42,7 @@ const folders: Readonly<Record<string, Folders>> = {
     'engines/postgres': ['engines'],
     replica: ['config', 'engines', 'random', 'time'],
     api: ['auth', 'config', 'leases', 'random', 'replica', 'time', 'transport'],
+    concurrency: ['api', 'replica', 'transport'],
     'cluster/link': ['config', 'random', 'time'],
     'cluster/leader': ['api', 'cluster/link', 'config', 'random', 'replica', 'time', 'transport'],
     'cluster/follower': [

@@ -5,7 +5,7 @@ import type { Violation } from './repository.ts';
 /** Code that runs under a simulated clock: it waits, measures and draws random numbers only through its arguments. */
 const handed: readonly RegExp[] = [
   /^packages\/server\/src\/(api-server|server)\.ts$/,
-  /^packages\/server\/src\/(api|auth|cluster|leadership|leases|replica|watch)\//,
+  /^packages\/server\/src\/(api|auth|cluster|concurrency|leadership|leases|replica|watch)\//,
   /^packages\/server\/src\/engines\/((file|memory)\/)?[^/]+\.ts$/,
   /^packages\/client\/src\/(lease-manager|load-balanced)\.ts$/,
   /^packages\/client\/src\/(diagnostics|election|etcd|leases|locks|membership|memory|time)\//,

@@ -21,6 +21,7 @@ import { QuotaGuard } from './api/quota-guard.ts';
 import { createRoutes, leaderOnlyPaths } from './api/routes.ts';
 import { SlicedWork, type Caller } from './api/sliced-work.ts';
 import { statusNamed } from './api/status-of.ts';
+import { createQueueServices } from './concurrency/create-queue-services.ts';
 import type { Transport, TransportOptions } from './transport/http2-transport.ts';
 import type { ClientTls } from './transport/tls-acceptor.ts';
 import { defaultTransportLimits } from './transport/transport-limits.ts';
@@ -107,11 +108,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   });
   const longReplies = new LongReplies(new SlicedWork(clock));
   const isUnreachable = (id: bigint): boolean => reach?.isUnreachable(id) ?? false;
+  const kv = new KvService({ replica, identity, rules, longReplies });
+  const lease = new LeaseService({ random, replica, renewals, lessor, identity, rules, longReplies, minLeaseTtlMs });
   const etcdRoutes = createRoutes(
     {
-      kv: new KvService({ replica, identity, rules, longReplies }),
-      lease: new LeaseService({ random, replica, renewals, lessor, identity, rules, longReplies, minLeaseTtlMs }),
+      kv,
+      lease,
       watch,
+      ...createQueueServices({ kv, lease, watch, replica }),
       maintenance: new MaintenanceService({
         clock,
         replica,
@@ -140,10 +144,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const guarded = audited(audit, etcdRoutes, access);
   const routes = requirement.guard(current.guard(new Map([...guarded, ...(cluster?.routes ?? [])])));
   const hasPeerPort = config.listenPeerUrls.length > 0;
-  const limits = {
-    maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
-    maxConnections: connectionLimit(defaultTransportLimits.maxConnections, hasPeerPort ? maxPeerConnections : 0),
-  };
+  const limits = limitsOf(config, hasPeerPort);
   const reserved = cluster === undefined || hasPeerPort ? {} : { peerPath: cluster.linkPath };
   const transport = options.createTransport({ routes, onHttp, log, limits, ...reserved });
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
@@ -154,6 +155,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     return builtReply(await handler.handle(request, call));
   };
   return { transport, watch, answer, quota, rules, requirement, audit };
+}
+
+function limitsOf({ maxRequestBytes }: ServerConfig, hasPeerPort: boolean) {
+  return {
+    maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
+    maxConnections: connectionLimit(defaultTransportLimits.maxConnections, hasPeerPort ? maxPeerConnections : 0),
+  };
 }
 
 /** The routes behind the access guard, with the requests recorded if they are to be. */

@@ -1,7 +1,7 @@
 import { anonymous, type AuthChange, invalidToken, type Requester, StateMachine } from '@tenure/core';
 import { encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
-import { etcdserverpb } from '@tenure/protocol';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
+import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { VirtualClock } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
@@ -71,6 +71,27 @@ test('a transaction is recorded with every key of both branches, up to a limit',
   const { keys, moreKeys } = auditedRequest('/etcdserverpb.KV/Txn', request) ?? {};
   expect(keys?.slice(0, 2)).toEqual([['k0'], ['k1']]);
   expect([keys?.length, moreKeys]).toEqual([16, 4]);
+});
+
+test('Lock and Election are recorded with the range of their keys, one key, and the lease', () => {
+  const about = (path: string, schema: DescMessage, message: Record<string, unknown>): unknown =>
+    auditedRequest(path, Buffer.from(toBinary(schema, create(schema, message))));
+  const name = Buffer.from('n');
+  const [range, leader] = [[['n/', 'n0']], { name, key: Buffer.from('n/a'), rev: 4n, lease: 10n }];
+  expect(about('/v3lockpb.Lock/Lock', v3lockpb.LockRequestSchema, { name, lease: 10n })).toEqual({
+    keys: range,
+    lease: 'a',
+  });
+  expect(about('/v3lockpb.Lock/Unlock', v3lockpb.UnlockRequestSchema, { key: Buffer.from('n/a') })).toEqual({
+    keys: [['n/a']],
+  });
+  const campaign = { name, value: Buffer.from('secret') };
+  expect(about('/v3electionpb.Election/Campaign', v3electionpb.CampaignRequestSchema, campaign)).toEqual({
+    keys: range,
+  });
+  expect(about('/v3electionpb.Election/Resign', v3electionpb.ResignRequestSchema, { leader })).toEqual({
+    keys: [['n/a']],
+  });
 });
 
 test('of a long key or name, which every client may send, only the beginning is recorded', () => {

@@ -82,11 +82,12 @@ export class AuditGuard {
         return {
           kind: 'serverStream',
           handle: async (request, call, send) => {
+            const about = auditedRequest(path, request);
             try {
               await handler.handle(request, call, send);
-              this.#record(call, undefined);
+              this.#record(call, about);
             } catch (error) {
-              this.#record(call, undefined, error);
+              this.#record(call, about, error);
               throw error;
             }
           },

@@ -37,7 +37,7 @@ const maxTextBytes = 256;
 /** Undefined for a request that is of no such kind, or cannot be read. */
 export function auditedRequest(path: string, request: Buffer): AuditedRequest | undefined {
   try {
-    return decoders[path]?.(request) ?? ofAuth(path, request);
+    return decoders[path]?.(request) ?? ofAuth(path, request) ?? ofQueue(path, request);
   } catch {
     // The request is refused as unreadable.
     return undefined;
@@ -90,6 +90,25 @@ function ofAuth(path: string, request: Buffer): AuditedRequest | undefined {
       ? {}
       : auditedKeys([{ key: latin1FromBytes(key), rangeEnd: latin1FromBytes(rangeEnd ?? new Uint8Array()) }])),
   };
+}
+
+/** Lock and Election: a name is that of a queue of keys below it, and a leader is a key. */
+function ofQueue(path: string, request: Buffer): AuditedRequest | undefined {
+  const method = rpcMethods.get(path);
+  if (method?.service !== 'v3lockpb.Lock' && method?.service !== 'v3electionpb.Election') return undefined;
+  const fields = decodeMessage(method.descriptor.input, request) as {
+    readonly name?: Uint8Array;
+    readonly key?: Uint8Array;
+    readonly leader?: { readonly key: Uint8Array };
+    readonly lease?: bigint;
+  };
+  const { name, lease } = fields;
+  const key = fields.leader?.key ?? fields.key;
+  const ranges = [
+    ...(name === undefined ? [] : [{ key: `${latin1FromBytes(name)}/`, rangeEnd: `${latin1FromBytes(name)}0` }]),
+    ...(key === undefined ? [] : [{ key: latin1FromBytes(key), rangeEnd: '' }]),
+  ];
+  return { ...auditedKeys(ranges), ...(lease === undefined || lease === 0n ? {} : ofLease(lease)) };
 }
 
 function rangesOf({ compare, success, failure }: TxnRequest): KeyRange[] {

@@ -9,7 +9,6 @@ import type { MaintenanceService } from './maintenance-service.ts';
 import type { MembershipService } from './membership-service.ts';
 import type { RequestedBy } from './requested.ts';
 import { statusOf, streamStatusOf } from './status-of.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type {
   Call,
   DuplexCall,
@@ -29,6 +28,10 @@ export interface Services {
   readonly membership: MembershipService;
   readonly auth: AuthService;
   readonly health: HealthService;
+  readonly lock: Readonly<Record<'lock' | 'unlock', UnaryHandler>>;
+  readonly election: Readonly<Record<'campaign' | 'proclaim' | 'leader' | 'resign', UnaryHandler>> & {
+    readonly observe: ServerStreamHandler;
+  };
 }
 
 const timeToLive = '/etcdserverpb.Lease/LeaseTimeToLive';
@@ -44,14 +47,13 @@ export type LeaderOnly = (
   local: () => Reply | Promise<Reply>,
 ) => Reply | Promise<Reply>;
 
-/** Every path of etcd's API: implemented methods go to their service, the others are refused as unimplemented. */
+/** Every path of etcd's API, and its service. */
 export function createRoutes(
   services: Services,
   leaderOnly: LeaderOnly = (_path, _request, _call, local) => local(),
 ): GrpcRoutes {
-  const { kv, lease, watch, maintenance, cluster, membership, auth, health } = services;
-  return new Map<string, MethodHandler>([
-    ...Array.from(rpcMethods.values(), notBuilt),
+  const { kv, lease, watch, maintenance, cluster, membership, auth, health, lock, election } = services;
+  const routes = new Map<string, MethodHandler>([
     unary('/etcdserverpb.KV/Range', (request, call) => kv.range(request, call)),
     unary('/etcdserverpb.KV/Put', (request, call) => kv.put(request, call)),
     unary('/etcdserverpb.KV/DeleteRange', (request, call) => kv.deleteRange(request, call)),
@@ -80,9 +82,18 @@ export function createRoutes(
       return maintenance.snapshot(call, send);
     }),
     ...authRoutes(auth),
+    unary('/v3lockpb.Lock/Lock', (request, call) => lock.lock(request, call)),
+    unary('/v3lockpb.Lock/Unlock', (request, call) => lock.unlock(request, call)),
+    unary('/v3electionpb.Election/Campaign', (request, call) => election.campaign(request, call)),
+    unary('/v3electionpb.Election/Proclaim', (request, call) => election.proclaim(request, call)),
+    unary('/v3electionpb.Election/Leader', (request, call) => election.leader(request, call)),
+    serverStream('/v3electionpb.Election/Observe', (request, call, send) => election.observe(request, call, send)),
+    unary('/v3electionpb.Election/Resign', (request, call) => election.resign(request, call)),
     unary('/grpc.health.v1.Health/Check', (request) => health.check(request)),
     serverStream('/grpc.health.v1.Health/Watch', (request, call, send) => health.watch(request, call, send)),
   ]);
+  for (const path of rpcMethods.keys()) if (!routes.has(path)) throw new Error(`no service answers ${path}`);
+  return routes;
 }
 
 function authRoutes(auth: AuthService): readonly Route[] {
@@ -158,13 +169,4 @@ function schemaOf(path: string): RpcMethod['descriptor']['input'] {
   const method = rpcMethods.get(path);
   if (method === undefined) throw new Error(`${path} is no method of etcd's API`);
   return method.descriptor.input;
-}
-
-function notBuilt({ path, name, kind, descriptor }: RpcMethod): Route {
-  const refuse = (request: Buffer): Promise<never> => {
-    checkMessage(descriptor.input, request);
-    const text = `${name} is not implemented by this version of Tenure`;
-    return Promise.reject(new GrpcStatus(GrpcCode.unimplemented, text));
-  };
-  return kind === 'unary' ? unary(path, refuse) : serverStream(path, refuse);
 }

@@ -72,6 +72,12 @@ export interface LargeReply {
 
 export type Reply = Buffer | LargeReply;
 
+/** A framed reply that exists already, and may be longer than `smallReplyBytes`. */
+export function replyOfBytes(framed: Buffer): Reply {
+  if (framed.length <= smallReplyBytes) return framed;
+  return { heldBytes: framed.length, within: (roomBytes) => (framed.length > roomBytes ? framed.length : framed) };
+}
+
 /** The reply, regardless of its size: for callers that do not send it to a client. */
 export async function builtReply(reply: Reply): Promise<Buffer> {
   const built = Buffer.isBuffer(reply) ? reply : reply.within(Infinity);
