@@ -3,8 +3,11 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { v3electionpb, v3lockpb } from '@tenure/protocol';
 import { ChildProgram } from '@tenure/test-support';
 import { describe, expect, test } from 'vitest';
+import { GrpcClient } from '../conformance/client/grpc-client.ts';
+import { serviceCalls } from '../conformance/client/service-calls.ts';
 import { etcdVersion, startEtcd } from '../conformance/servers/etcd-server.ts';
 import type { RunningServer } from '../conformance/servers/server-options.ts';
 import { startTenure } from '../conformance/servers/tenure-server.ts';
@@ -192,6 +195,55 @@ async function expiry(ctl: Etcdctl): Promise<void> {
   }
 }
 
+/** Takes its locks with transactions: it and callers of the Lock service wait for each other. */
+async function locks(ctl: Etcdctl, { address }: RunningServer): Promise<void> {
+  const client = new GrpcClient(address);
+  const service = serviceCalls(client, v3lockpb.Lock);
+  const name = Buffer.from('n');
+  const first = ctl.start('lock', 'n');
+  let second: ChildProgram | undefined;
+  try {
+    await first.match(/^n\/[0-9a-f]+\n/, outputTimeoutMs);
+    const waiter = service.lock({ name });
+    const queued = ['get', '--prefix', 'n/', '--keys-only', '-w=json'];
+    const untilQueued = async (count: number): Promise<void> => {
+      while (JSON.parse(await ctl.out(...queued)).count !== count);
+    };
+    await untilQueued(2);
+    await first.end('SIGINT');
+    const { key } = await waiter;
+    second = ctl.start('lock', 'n');
+    await untilQueued(2);
+    expect(second.out).toBe('');
+    await service.unlock({ key: Uint8Array.from(key) });
+    await second.match(/^n\/[0-9a-f]+\n/, outputTimeoutMs);
+  } finally {
+    await Promise.all([first.end(), second?.end()]);
+    client.close();
+  }
+}
+
+async function elections(ctl: Etcdctl, { address }: RunningServer): Promise<void> {
+  const client = new GrpcClient(address);
+  const service = serviceCalls(client, v3electionpb.Election);
+  const observer = ctl.start('elect', '--listen', 'e');
+  const candidate = ctl.start('elect', 'e', 'of the tool');
+  try {
+    await candidate.match(/^e\/[0-9a-f]+\nof the tool\n$/, outputTimeoutMs);
+    const campaign = service.campaign({ name: Buffer.from('e'), value: Buffer.from('of the service') });
+    await observer.match(/of the tool\n$/, outputTimeoutMs);
+    await candidate.end('SIGINT');
+    const { leader } = await campaign;
+    await observer.match(
+      new RegExp(`${Buffer.from(leader?.key ?? []).toString()}\nof the service\n$`),
+      outputTimeoutMs,
+    );
+  } finally {
+    await Promise.all([observer.end(), candidate.end()]);
+    client.close();
+  }
+}
+
 async function compaction(ctl: Etcdctl): Promise<void> {
   for (const value of ['1', '2', '3']) await ctl.out('put', 'a', value);
   expect(await ctl.out('compaction', '3')).toBe(lines('compacted revision 3'));
@@ -252,6 +304,8 @@ const stories: readonly (readonly [string, Story])[] = [
   ['grants, shows, renews and revokes leases', leases],
   ['keeps a lease alive until it is revoked', renewal],
   ['sees a lease expire', expiry],
+  ['locks in one queue with callers of the Lock service', locks],
+  ['elects in one queue with callers of the Election service', elections],
   ['compacts', compaction],
   ['asks for status, health, hashes, members and alarms', maintenance],
   ['saves a snapshot', snapshot],

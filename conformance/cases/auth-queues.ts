@@ -57,7 +57,9 @@ const cases: Case[] = [
       const role = nameIn(t, 'ann');
       await t.auth.roleRevokePermission({ role, key: t.key('a/'), rangeEnd: t.key('a0') });
       await t.lock.unlock({ key });
-      expect(await waiter).toEqual(denied);
+      // In etcd, if the waiter has not read the queue yet, the token is then of a past auth revision.
+      const why = expect.stringMatching(/permission denied$|revision of auth store is old$|invalid auth token$/);
+      expect(await waiter).toEqual({ code: Code.unknown, details: why });
     },
   },
   {
