@@ -35,6 +35,12 @@ export interface StreamOptions {
   readonly unref?: boolean;
 }
 
+interface Credentials {
+  readonly metadata: GrpcMetadata;
+  /** The login that they are from. */
+  readonly token: Promise<string | undefined> | undefined;
+}
+
 const defaultTimeoutMs = 5000;
 const connectTimeoutMs = 2000;
 const pauseMs = 100;
@@ -138,16 +144,21 @@ export class EtcdConnection {
     return this.processRef.during(async () => {
       const channel = this.#channels[at]!;
       if (this.isClosed) throw this.#closedError();
-      if (!(await channel.isReady(Math.min(this.#timeoutMs, connectTimeoutMs)))) {
-        throw new EtcdError('unreachable', channel.address, channel.problem);
-      }
-      try {
-        const metadata = await this.#metadata(channel, this.#timeoutMs);
-        const timing = { timeoutMs: this.#timeoutMs, signals: [this.#closed.signal] };
-        const bytes = toBinary(method.input, create(method.input, request));
-        return fromBinary(method.output, await channel.unary(pathOf(method), bytes, metadata, timing));
-      } catch (error) {
-        throw etcdErrorOf(channel.address, error);
+      const bytes = toBinary(method.input, create(method.input, request));
+      const timing = { timeoutMs: this.#timeoutMs, signals: [this.#closed.signal] };
+      for (let attempt = 1; ; attempt++) {
+        if (!(await channel.isReady(Math.min(this.#timeoutMs, connectTimeoutMs)))) {
+          throw new EtcdError('unreachable', channel.address, channel.problem);
+        }
+        const { metadata, token } = await this.#credentials(channel, this.#timeoutMs);
+        try {
+          return fromBinary(method.output, await channel.unary(pathOf(method), bytes, metadata, timing));
+        } catch (error) {
+          const failure = etcdErrorOf(channel.address, error);
+          const isStale = this.isStale(failure);
+          if (isStale) this.#forget(token);
+          if (attempt > 1 || !isStale) throw failure;
+        }
       }
     });
   }
@@ -165,9 +176,9 @@ export class EtcdConnection {
   async #stream(path: string, { headers = {}, unref = false }: StreamOptions): Promise<EtcdStream> {
     const untilMs = this.#nowMs() + this.#timeoutMs;
     const channel = await this.#ready(untilMs, never);
-    const metadata = await this.#metadata(channel, untilMs - this.#nowMs());
+    const { metadata, token } = await this.#credentials(channel, untilMs - this.#nowMs());
     const abandon = (): void => {
-      this.#token = undefined;
+      this.#forget(token);
       this.#leaveServer(channel);
     };
     try {
@@ -210,7 +221,7 @@ export class EtcdConnection {
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted();
       const channel = await this.#ready(untilMs, signal);
-      const metadata = await this.#metadata(channel, untilMs - this.#nowMs());
+      const { metadata, token } = await this.#credentials(channel, untilMs - this.#nowMs());
       try {
         const timing = { timeoutMs: untilMs - this.#nowMs(), signals: [this.#closed.signal, signal] };
         const answer = await channel.unary(pathOf(method), bytes, metadata, timing);
@@ -219,7 +230,7 @@ export class EtcdConnection {
         signal.throwIfAborted();
         const failure = this.isClosed ? this.#closedError() : etcdErrorOf(channel.address, error);
         const isStale = this.isStale(failure);
-        if (isStale) this.#token = undefined;
+        if (isStale) this.#forget(token);
         if (isUnanswered(error)) channel.reconnect();
         if (failure.etcdCode === 'ambiguous' || failure.etcdCode === 'unreachable') this.#leaveServer(channel);
         // Both errors mean that nothing was executed.
@@ -256,13 +267,18 @@ export class EtcdConnection {
     return new EtcdError('unreachable', 'no connection', words.join('; '));
   }
 
-  async #metadata(channel: EtcdChannel, timeoutMs: number): Promise<GrpcMetadata> {
+  async #credentials(channel: EtcdChannel, timeoutMs: number): Promise<Credentials> {
     const { user } = this.#options;
-    if (user === undefined) return {};
+    if (user === undefined) return { metadata: {}, token: undefined };
     const pending = this.#token ?? this.#login(channel, user, timeoutMs);
     const denied = this.#denied;
     const token = await (denied === undefined ? pending : Promise.race([pending, this.#afterDenial(denied)]));
-    return token === undefined ? {} : { token };
+    return { metadata: token === undefined ? {} : { token }, token: pending };
+  }
+
+  /** Of the calls that had a token which has ended, the first one leads to a login, and the others use its token. */
+  #forget(token: Credentials['token']): void {
+    if (this.#token === token) this.#token = undefined;
   }
 
   #login(channel: EtcdChannel, user: string, timeoutMs: number): Promise<string | undefined> {
@@ -271,7 +287,7 @@ export class EtcdConnection {
     pending.then(
       () => (this.#denied = undefined),
       (error: unknown) => {
-        if (this.#token === pending) this.#token = undefined;
+        this.#forget(pending);
         if (error instanceof EtcdError && error.etcdCode === 'denied') this.#denied = error;
         this.#leaveServer(channel);
       },
