@@ -117,6 +117,15 @@ test.each([
   },
 );
 
+test('a server that is removed while it waits to register its peer URLs does not list itself again', async () => {
+  const { clock, proposed, member, state } = registration([tooEarly], new VirtualClock(), peerUrls);
+  await clock.run(member.register(), 100);
+  state.apply({ index: state.appliedIndex + 1, epoch: 0, timeMs: 0, commands: [{ kind: 'removeMember', id: 7n }] });
+  await clock.advance(10_000);
+  expect(state.members).toEqual([]);
+  expect([clock.timers, proposed.length]).toEqual([0, 2]);
+});
+
 test('a server that stops asks no more whether its peer URLs may be registered', async () => {
   const { clock, proposed, member } = registration([tooEarly], new VirtualClock(), peerUrls);
   await clock.run(member.register(), 100);

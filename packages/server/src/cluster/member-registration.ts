@@ -1,5 +1,5 @@
 import { errorCatalogue } from '@tenure/protocol';
-import type { Command, CommandResponse, Entry, StateMachine } from '@tenure/core';
+import type { Command, CommandResponse, Entry, Member, StateMachine } from '@tenure/core';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import type { Clock } from '../time/clock.ts';
 import { sleep } from '../time/sleep.ts';
@@ -77,10 +77,15 @@ export class MemberRegistration {
     return this.#options.clientUrls();
   }
 
+  /** This server in the log; undefined before it has registered, and once it was removed. */
+  get #member(): Member | undefined {
+    const { replica, memberId } = this.#options;
+    return replica.state.members.find(({ id }) => id === memberId);
+  }
+
   /** Whether the log holds this server with these addresses. */
   #isKnown(peerUrls: readonly string[]): boolean {
-    const { replica, memberId: id } = this.#options;
-    const known = replica.state.members.find((member) => member.id === id);
+    const known = this.#member;
     if (known === undefined || known.clientUrls.join() !== this.#clientUrls.join()) return false;
     return (known.peerUrls ?? []).join() === peerUrls.join();
   }
@@ -111,7 +116,10 @@ export class MemberRegistration {
     this.#isWaitKnown = true;
     this.#cancelRetry();
     if (this.#isStopped) return;
-    this.#cancelRetry = clock.after(peerUrlsIntervalMs, () => this.#registerAgain(() => this.#retryLater()));
+    this.#cancelRetry = clock.after(peerUrlsIntervalMs, () => {
+      // One that was removed meanwhile is listed again only when it leads, or starts again.
+      if (this.#member !== undefined) this.#registerAgain(() => this.#retryLater());
+    });
   }
 
   #registerAgain(onNoOutcome: () => void): void {
