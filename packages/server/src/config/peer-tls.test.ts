@@ -31,6 +31,10 @@ describe('settings of connections between servers are refused in one line', () =
       /exclude each other/,
     ],
     [['--listen-peer-urls', 'https://127.0.0.1:1'], /^--listen-peer-urls https:.*:1 uses TLS: give --peer-cert-file/],
+    [
+      ['--listen-peer-urls', 'https://127.0.0.1:1', '--peer-auto-tls', '--peer-trusted-ca-file', 'x'],
+      /--peer-auto-tls makes a certificate that --peer-trusted-ca-file has not signed/,
+    ],
     [['--listen-peer-urls', 'http://example.com:1'], /must name an IP address or localhost.*"example.com"/],
     [['--initial-advertise-peer-urls', 'http://a:1'], /needs --listen-peer-urls/],
     [['--advertise-peer-urls', 'http://a:1'], /servers join by starting/],

@@ -52,6 +52,12 @@ function checkPeerTls(values: SettingValues): void {
       `--listen-peer-urls ${formatUrl(secure)} uses TLS: give --peer-cert-file and --peer-key-file, or --peer-auto-tls`,
     );
   }
+  if (secure !== undefined && peerCertFile === '' && peerTrustedCaFile !== '') {
+    throw new ConfigError(
+      '--peer-auto-tls makes a certificate that --peer-trusted-ca-file has not signed, so servers with that file ' +
+        `refuse ${formatUrl(secure)}: give --peer-cert-file and --peer-key-file, or leave one of the two out`,
+    );
+  }
   if (values.initialAdvertisePeerUrls.length > 0 && listenPeerUrls.length === 0) {
     throw new ConfigError('--initial-advertise-peer-urls needs --listen-peer-urls');
   }
