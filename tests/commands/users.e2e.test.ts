@@ -132,6 +132,11 @@ describe('a password', { timeout: 60_000 }, () => {
     expect(err).not.toContain(secret);
   });
 
+  test('in a variable without text counts as none', async () => {
+    const { code, err } = await run(['get', 'a', '--user', 'ada'], '', { TENURE_PASSWORD: '' });
+    expect([code, err]).toEqual([2, expect.stringContaining('no password for ada')]);
+  });
+
   test('is in no help text, and in no error about a server', async () => {
     const variables = { TENURE_USER: `ada:${secret}`, TENURE_PASSWORD: secret };
     for (const argv of [['--help'], ['user', 'add', '--help'], ['get', 'a'], ['status']]) {
@@ -169,7 +174,7 @@ describe('a password', { timeout: 60_000 }, () => {
         seen += text;
         if (typed === 0 && seen.includes('New password of ada: ')) {
           typed += 1;
-          running.child.stdin?.write(`wrong\u007f\u007f\u007f\u007f\u007f${secret}\r`);
+          running.child.stdin?.write(`no\u0015wrong\u007f\u007f\u007f\u007f\u007f${secret}\u001a\r`);
         }
         if (typed === 1 && seen.includes('The same again: ')) {
           typed += 1;

@@ -42,8 +42,7 @@ export async function loginOf(command: Command, io: CommandIo): Promise<Login | 
   if (byFlag) return { user: given, password: flagged ?? (await lineOfStdin(io.stdin)) };
   const colon = given.indexOf(':');
   if (colon >= 0) return { user: given.slice(0, colon), password: given.slice(colon + 1) };
-  const password = io.env['TENURE_PASSWORD'];
-  return { user: given, password: password ?? (await asked(io, given)) };
+  return { user: given, password: io.env['TENURE_PASSWORD'] || (await asked(io, given)) };
 }
 
 async function asked({ stdin, stderr }: CommandIo, user: string): Promise<string> {

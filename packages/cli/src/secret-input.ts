@@ -9,7 +9,13 @@ interface Terminal extends Readable {
 
 /** Longer than any password; a file given by mistake is not read to its end. */
 const maxSecretBytes = 4096;
-const keys = { interrupt: '\u0003', endOfInput: '\u0004', backspace: '\b', delete: '\u007f' } as const;
+const keys = {
+  interrupt: '\u0003',
+  endOfInput: '\u0004',
+  backspace: '\b',
+  killLine: '\u0015',
+  delete: '\u007f',
+} as const;
 
 export function isTerminal(stdin: Readable): stdin is Terminal {
   return 'setRawMode' in stdin && typeof stdin.setRawMode === 'function';
@@ -50,7 +56,9 @@ async function typedLine(terminal: Terminal): Promise<string> {
       if (letter === keys.interrupt || letter === keys.endOfInput)
         throw new CliError('failed', 'no password was given');
       if (letter === keys.backspace || letter === keys.delete) typed = typed.slice(0, -1);
-      else typed.push(letter);
+      else if (letter === keys.killLine) typed = [];
+      // Other control keys are hidden too, and part of no password.
+      else if (letter >= ' ' || letter === '\t') typed.push(letter);
     }
     if (typed.length > maxSecretBytes) throw tooLong();
   }
