@@ -95,7 +95,7 @@ describe.concurrent('the start', limits, () => {
     const [url = ''] = await serve(['--engine', 'memory', ...anyPort]).ready();
     const { code, err } = await serve(['--engine', 'memory', '--listen-client-urls', url]).ended;
     expect(code).toBe(1);
-    expect(err).toMatch(/^Error: .*EADDRINUSE.*choose another --listen-client-urls\n$/);
+    expect(err).toMatch(/^Error: .*EADDRINUSE.*or change --listen-client-urls or --listen-peer-urls\n$/);
   });
 
   test('help and version need no folder', async () => {

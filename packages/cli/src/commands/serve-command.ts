@@ -61,7 +61,8 @@ async function start(server: ServerModule, config: ServerConfig, io: CommandIo):
 function explainStart(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && error.code === 'EADDRINUSE') {
-    return `${error.message}: another server listens there; stop it or choose another --listen-client-urls`;
+    const flags = '--listen-client-urls or --listen-peer-urls';
+    return `${error.message}: another process listens there; stop it, or change ${flags}`;
   }
   return error.message;
 }
