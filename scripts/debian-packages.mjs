@@ -13,6 +13,7 @@ const packages = [
   { name: 'openssl', program: 'openssl' },
   { name: 'zsh', program: 'zsh' },
   { name: 'postgresql', isThere: hasPostgres },
+  { name: 'patroni', program: 'patroni' },
   { name: 'pgbouncer', isThere: () => existsSync('/usr/sbin/pgbouncer') },
   { name: 'mariadb-server', isThere: () => existsSync('/usr/sbin/mariadbd') },
 ];

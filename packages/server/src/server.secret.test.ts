@@ -41,7 +41,7 @@ function answerTo(client: grpc.Client, path: string): Promise<Buffer> {
       resolve(Buffer.concat(heard));
     });
     call.end(Buffer.alloc(0));
-    if (path.endsWith('/Watch')) void delay(listenMs).then(() => call.cancel());
+    if (path.endsWith('/Watch') || path.endsWith('/Observe')) void delay(listenMs).then(() => call.cancel());
   });
 }
 

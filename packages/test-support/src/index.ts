@@ -27,6 +27,7 @@ export { hasMariadb, hasPgbouncer } from './installed-programs.ts';
 export { makeCertificates } from './make-certificates.ts';
 export { TestAuthority, type CertificateRequest, type TestCertificate } from './test-authority.ts';
 export { MariadbServer } from './mariadb-server.ts';
+export { hasPatroni, PatroniNode, type PatroniState, patroniLeaderKey } from './patroni-node.ts';
 export { PgBouncer } from './pg-bouncer.ts';
 export type { PoolMode } from './pg-bouncer.ts';
 export { PostgresCluster } from './postgres/postgres-cluster.ts';
