@@ -32,6 +32,8 @@ const folders: Readonly<Record<string, Folders>> = {
     auth: ['config', 'random', 'replica', 'time', 'transport'],
     watch: ['random', 'time', 'transport'],
     http: ['logging', 'transport'],
+    // From requests over HTTP to calls of the routes: it knows no service.
+    gateway: ['transport'],
     leases: ['random', 'time'],
     leadership: ['leases', 'random', 'replica', 'time'],
     // Loaded on demand, by the address of the log.

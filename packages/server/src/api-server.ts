@@ -22,6 +22,8 @@ import { createRoutes, leaderOnlyPaths } from './api/routes.ts';
 import { SlicedWork, type Caller } from './api/sliced-work.ts';
 import { statusNamed } from './api/status-of.ts';
 import { createQueueServices } from './concurrency/create-queue-services.ts';
+import { BrowserAccess } from './gateway/browser-access.ts';
+import { Gateway } from './gateway/gateway.ts';
 import type { Transport, TransportOptions } from './transport/http2-transport.ts';
 import type { ClientTls } from './transport/tls-acceptor.ts';
 import { defaultTransportLimits } from './transport/transport-limits.ts';
@@ -146,7 +148,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const hasPeerPort = config.listenPeerUrls.length > 0;
   const limits = limitsOf(config, hasPeerPort);
   const reserved = cluster === undefined || hasPeerPort ? {} : { peerPath: cluster.linkPath };
-  const transport = options.createTransport({ routes, onHttp, log, limits, ...reserved });
+  const http = servedOverHttp({ config, state, routes, pages: onHttp });
+  const transport = options.createTransport({ routes, ...http, log, limits, ...reserved });
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
     const handler = leaderOnlyPaths.has(path) ? etcdRoutes.get(path) : undefined;
     if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
@@ -162,6 +165,24 @@ function limitsOf({ maxRequestBytes }: ServerConfig, hasPeerPort: boolean) {
     maxReceiveBytes: maxRequestBytes + grpcOverheadBytes,
     maxConnections: connectionLimit(defaultTransportLimits.maxConnections, hasPeerPort ? maxPeerConnections : 0),
   };
+}
+
+interface ServedOverHttp {
+  readonly config: ServerConfig;
+  readonly state: StateMachine;
+  readonly routes: GrpcRoutes;
+  readonly pages: HttpHandler;
+}
+
+/** The pages and the JSON gateway, behind the rules for browsers. */
+function servedOverHttp({
+  config,
+  state,
+  routes,
+  pages,
+}: ServedOverHttp): Pick<TransportOptions, 'onHttp' | 'httpStreams'> {
+  const browsers = new BrowserAccess(config);
+  return { onHttp: browsers.guard(pages), httpStreams: new Gateway({ routes, access: browsers, state }) };
 }
 
 /** The routes behind the access guard, with the requests recorded if they are to be. */

@@ -332,6 +332,7 @@ export class Server implements RunningServer {
         metrics: this.#metrics,
         log: this.#options.log,
         versions: { etcd: etcdVersion, tenure: tenureVersion },
+        openApi,
       }),
     });
   }
@@ -422,4 +423,10 @@ export class Server implements RunningServer {
       isLeader: () => this.leads,
     };
   }
+}
+
+/** Imported here: hardly any server is asked for it. */
+async function openApi(): Promise<string> {
+  const { openApiDocument } = await import('./gateway/open-api.ts');
+  return JSON.stringify(openApiDocument(tenureVersion));
 }

@@ -39,6 +39,8 @@ describe('without flags', () => {
       advertiseClientUrls: [],
       listenPeerUrls: [],
       initialAdvertisePeerUrls: [],
+      cors: [],
+      hostWhitelist: ['*'],
       quotaBackendBytes: Math.min(2 * 1024 ** 3, Math.floor(getHeapStatistics().heap_size_limit / 2)),
       maxRequestBytes: 1_572_864,
       maxTxnOps: 128,
@@ -89,6 +91,8 @@ describe('without flags', () => {
       made.advertiseClientUrls,
       made.listenPeerUrls,
       made.initialAdvertisePeerUrls,
+      made.cors,
+      made.hostWhitelist,
       made.autoCompaction,
       made.authToken,
     ];
@@ -260,6 +264,8 @@ const samples: Record<SettingName, Sample> = {
     read: (made) => made.initialAdvertisePeerUrls,
     value: ['http://tenure.example:2380', 'https://[::1]:443'],
   },
+  cors: { text: 'http://b:8080, *', other: '*', read: (made) => made.cors, value: ['http://b:8080', '*'] },
+  hostWhitelist: { text: 'a,::1', other: '*', read: (made) => made.hostWhitelist, value: ['a', '::1'] },
   peerClientCertAuth: {
     text: 'true',
     other: 'false',

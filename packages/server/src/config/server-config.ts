@@ -61,6 +61,10 @@ export interface ServerConfig {
   /** Empty: the listen URLs for servers, with the bound ports. */
   readonly initialAdvertisePeerUrls: readonly string[];
   readonly peerTls: PeerTlsConfig;
+  /** Origins of web pages that may call the API over HTTP; '*' for all. */
+  readonly cors: readonly string[];
+  /** Names by which HTTP clients may reach an address without TLS; '*' for all. */
+  readonly hostWhitelist: readonly string[];
   /** Estimated bytes of the state in memory at which the NOSPACE alarm is raised; never 0. */
   readonly quotaBackendBytes: number;
   readonly maxRequestBytes: number;

@@ -9,6 +9,7 @@ import { peerSettings } from './peer-settings.ts';
 import type { EngineName, LogLevel, ReadMode } from './server-config.ts';
 import { oneOf, setting, trueOrFalse, wholeNumber } from './setting.ts';
 import { tlsSettings } from './tls-settings.ts';
+import { webSettings } from './web-settings.ts';
 
 const minuteMs = 60_000;
 const mebibyte = 1024 * 1024;
@@ -84,6 +85,7 @@ export const settings = {
   }),
   ...tlsSettings,
   ...peerSettings,
+  ...webSettings,
   watchProgressNotifyInterval: setting({
     group: 'Clients',
     value: 'DURATION',

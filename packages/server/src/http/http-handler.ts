@@ -9,6 +9,8 @@ export interface HttpHandlerOptions {
   readonly log: Logger;
   /** The version of the implemented etcd API, which clients check, and of Tenure itself. */
   readonly versions: { readonly etcd: string; readonly tenure: string };
+  /** The description of the JSON gateway. */
+  readonly openApi: () => Promise<string>;
 }
 
 const json = 'application/json';
@@ -21,7 +23,7 @@ const text = 'text/plain; charset=utf-8';
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
   return async ({ method, target }) => {
     if (method !== 'GET' && method !== 'HEAD') {
-      const refused = problem(405, 'only GET and HEAD are allowed here; the API is gRPC on this port');
+      const refused = problem(405, 'only GET and HEAD are allowed here; the API is gRPC, or JSON under /v3/');
       return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
     }
     try {
@@ -44,8 +46,10 @@ async function answer(target: string, options: HttpHandlerOptions): Promise<Http
       return version(options.versions);
     case '/metrics':
       return page(200, options.metrics.contentType, await options.metrics.text());
+    case '/openapi.json':
+      return page(200, json, await options.openApi());
     default:
-      return (await probe(path, query, options)) ?? notFound(path);
+      return (await probe(path, query, options)) ?? problem(404, 'there is nothing at this path');
   }
 }
 
@@ -108,14 +112,6 @@ async function runChecks(
   // Failed checks are always listed; passed ones only on request.
   if (failed) return page(503, text, `${lines.join('\n')}\n`);
   return page(200, text, query.has('verbose') ? `${lines.join('\n')}\nok\n` : 'ok\n');
-}
-
-function notFound(path: string): HttpReply {
-  const gateway = /^\/v3(?:alpha|beta)?\//.test(path);
-  return problem(
-    404,
-    gateway ? 'the JSON gateway is not there yet; use gRPC on this port' : 'there is nothing at this path',
-  );
 }
 
 function problem(status: number, message: string): HttpReply {

@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { BidiCall } from './bidi-call.ts';
 import type { Connection } from './connection.ts';
 import { HttpCall } from './http-call.ts';
+import type { HttpStreams } from './http-stream.ts';
+import { Http2HttpStream } from './http2-http-stream.ts';
 import { isGrpcContentType, readRequestHead, RefusedHead, type RequestHead } from './request-head.ts';
 import { RefusedCall } from './refused-call.ts';
 import { ServerStreamCall } from './server-stream-call.ts';
@@ -15,7 +17,12 @@ export function dispatchStream(
   headers: IncomingHttpHeaders,
   connection: Connection,
   routes: GrpcRoutes,
+  httpStreams?: HttpStreams,
 ): void {
+  if (!isGrpcContentType(headers['content-type']) && httpStreams?.serves(headers[':path'] ?? '') === true) {
+    new Http2HttpStream(stream, headers, connection).open(httpStreams);
+    return;
+  }
   if (headers[':method'] !== 'POST' && !isGrpcContentType(headers['content-type'])) {
     new HttpCall(stream, headers, connection).start();
     return;

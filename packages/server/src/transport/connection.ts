@@ -22,9 +22,8 @@ export interface StreamTurn {
   started: number;
 }
 
-/** The state shared by the calls of one HTTP/2 connection. */
-export interface Connection extends HttpClientConnection, CallerConnection {
-  readonly session: ServerHttp2Session;
+/** The state shared by the calls of one connection, of either version of HTTP. */
+export interface CallConnection extends HttpClientConnection, CallerConnection {
   readonly limits: TransportLimits;
   readonly log: TransportLog;
   /** Calls whose request or reply has a timeout; checked by every sweep. */
@@ -44,10 +43,17 @@ export interface Connection extends HttpClientConnection, CallerConnection {
   readonly http: HttpQueue;
   /** Unsent bytes of bidirectional streams. */
   readonly streamBytes: Budget;
-  /** Its new streams in the last turn of the event loop that had any; maintained by StreamStarts. */
-  readonly streamTurn: StreamTurn;
   /** The number of sweeps so far: a clock that costs a call nothing to read. */
   sweeps: number;
+  /** The common name of the client's verified certificate, if it has one, also where it does not log in. */
+  readonly certificateName: string | undefined;
+}
+
+/** The state shared by the calls of one HTTP/2 connection. */
+export interface Connection extends CallConnection {
+  readonly session: ServerHttp2Session;
+  /** Its new streams in the last turn of the event loop that had any; maintained by StreamStarts. */
+  readonly streamTurn: StreamTurn;
   /** The peer is a server of this cluster. */
   trustPeer(): void;
   /** The stream was reset by the client, or by the end of the connection. */

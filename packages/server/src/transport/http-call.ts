@@ -17,7 +17,8 @@ export class HttpCall extends StreamCall implements HttpExchange {
   constructor(stream: ServerHttp2Stream, metadata: IncomingHttpHeaders, connection: Connection) {
     const target = metadata[':path'] ?? '';
     super(stream, metadata, { path: target, timeoutMs: Infinity }, connection);
-    this.request = { method: metadata[':method'] ?? '', target };
+    const isSecure = connection.session.encrypted === true;
+    this.request = { method: metadata[':method'] ?? '', target, headers: metadata, isSecure };
     connection.timedCalls.add(this);
   }
 

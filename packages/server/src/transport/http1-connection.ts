@@ -1,32 +1,58 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Budget } from './budget.ts';
+import type { CallConnection, OpenCall } from './connection.ts';
+import type { GrpcStatus } from './grpc-status.ts';
+import { Http1Stream, requestOf } from './http1-stream.ts';
 import type { SharedByConnections } from './http2-connection.ts';
-import type { HttpClientConnection, HttpExchange, HttpQueue } from './http-queue.ts';
+import type { HttpExchange, HttpQueue } from './http-queue.ts';
+import type { HttpStreams } from './http-stream.ts';
+import type { ReplyQueue } from './reply-queue.ts';
 import type { HttpReply, HttpRequest } from './transport.ts';
+import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
 /**
  * One HTTP/1 connection. Its requests are answered one after the other, each when the socket has taken the previous
  * response: for a client that pipelines many and reads nothing one response is held.
  */
-export class Http1Connection implements HttpClientConnection {
+export class Http1Connection implements CallConnection {
+  readonly remoteAddress: string;
+  /** A certificate does not log a client in here: requests that are not gRPC name their user by a token alone. */
+  readonly commonName = undefined;
+  readonly certificateName: string | undefined;
+  readonly limits: TransportLimits;
+  readonly log: TransportLog;
+  readonly timedCalls: Set<OpenCall> = new Set();
+  readonly lastingCalls: Set<OpenCall> = new Set();
   readonly openCalls: Budget;
   readonly requestBytes: Budget;
   readonly replyBytes: Budget;
   readonly resultBytes: Budget;
   readonly streamBytes: Budget;
+  readonly replies: ReplyQueue;
   readonly http: HttpQueue;
+  sweeps = 0;
   readonly #socket: Socket;
-  readonly #log: TransportLog;
+  readonly #streams: HttpStreams | undefined;
   readonly #exchanges = new Set<Http1Exchange>();
+  /** Those that have begun, and those that wait for the requests before them. */
+  #openStreams = 0;
+  readonly #waitingStreams: (() => void)[] = [];
+  readonly #streamEnds = new Set<() => void>();
   /** Servers use HTTP/2 among each other. */
   readonly isPeer = false;
   #isCut = false;
 
-  constructor(socket: Socket, { limits, log, budgets, http }: SharedByConnections) {
+  constructor(socket: Socket, shared: SharedByConnections, streams?: HttpStreams, certificateName?: string) {
+    const { limits, log, budgets, replies, http } = shared;
     this.#socket = socket;
-    this.#log = log;
+    this.#streams = streams;
+    this.remoteAddress = socket.remoteAddress ?? '';
+    this.certificateName = certificateName;
+    this.limits = limits;
+    this.log = log;
+    this.replies = replies;
     this.http = http;
     this.openCalls = new Budget(limits.maxPipelinedRequests, { total: budgets.openCalls });
     this.requestBytes = new Budget(limits.maxConnectionRequestBytes, { total: budgets.requestBytes });
@@ -36,6 +62,7 @@ export class Http1Connection implements HttpClientConnection {
     // Not all responses of pipelined requests emit an event at the end of the connection.
     socket.on('close', () => {
       for (const exchange of this.#exchanges) this.end(exchange);
+      for (const end of this.#streamEnds) end();
     });
   }
 
@@ -48,13 +75,30 @@ export class Http1Connection implements HttpClientConnection {
   }
 
   received(request: IncomingMessage, response: ServerResponse): void {
-    // A body would be buffered until it is read.
-    request.resume();
     if (this.#isCut || this.#socket.destroyed) return;
-    const exchange = new Http1Exchange(this, request, response);
-    this.#exchanges.add(exchange);
     this.openCalls.take(1);
-    if (!this.openCalls.hasRoom || !this.http.push(exchange)) this.cut('a client sends too many HTTP requests ahead');
+    if (this.#streams?.serves(request.url ?? '/') === true) {
+      this.#receivedStream(this.#streams, request, response);
+    } else {
+      // A body would be buffered until it is read.
+      request.resume();
+      const exchange = new Http1Exchange(this, request, response);
+      this.#exchanges.add(exchange);
+      if (!this.http.push(exchange)) this.#tooManyAhead();
+    }
+    if (!this.openCalls.hasRoom) this.#tooManyAhead();
+  }
+
+  /** Checks the timeouts. Called every sweepIntervalMs. */
+  sweep(): void {
+    this.sweeps += 1;
+    for (const call of this.timedCalls) call.sweep();
+    for (const exchange of this.#exchanges) exchange.sweep();
+  }
+
+  /** Ends the calls that would not end by themselves. */
+  drain(status: GrpcStatus): void {
+    for (const call of this.lastingCalls) call.refuse(status);
   }
 
   /** False when the response is no longer needed. */
@@ -69,27 +113,67 @@ export class Http1Connection implements HttpClientConnection {
     this.replyBytes.giveBack(exchange.replyBytes);
     this.http.forget(exchange);
     this.http.resume();
+    this.#openNext();
   }
 
   /** Ends the connection because of its client's behaviour, and logs that once. */
   cut(reason: string): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    this.#log.warn({ remoteAddress: this.#socket.remoteAddress }, reason);
+    this.log.warn({ remoteAddress: this.#socket.remoteAddress }, reason);
     this.#socket.destroy();
+  }
+
+  /**
+   * Its body is not read before the requests ahead of it have been answered, so a client holds one body at a time, as
+   * with HTTP/2's flow control.
+   */
+  #receivedStream(streams: HttpStreams, request: IncomingMessage, response: ServerResponse): void {
+    const stream = new Http1Stream(this, request, response);
+    let isOpen = false;
+    const open = (): void => {
+      isOpen = true;
+      this.#openStreams += 1;
+      stream.open(streams);
+    };
+    const end = (): void => {
+      if (!this.#streamEnds.delete(end)) return;
+      this.openCalls.giveBack(1);
+      stream.closed();
+      if (isOpen) this.#openStreams -= 1;
+      else this.#waitingStreams.splice(this.#waitingStreams.indexOf(open), 1);
+      this.#openNext();
+    };
+    response.on('finish', end);
+    response.on('close', end);
+    this.#streamEnds.add(end);
+    if (this.#exchanges.size + this.#openStreams + this.#waitingStreams.length === 0) open();
+    else this.#waitingStreams.push(open);
+  }
+
+  #openNext(): void {
+    if (this.#exchanges.size + this.#openStreams === 0 && !this.#socket.destroyed) this.#waitingStreams.shift()?.();
+  }
+
+  #tooManyAhead(): void {
+    this.cut('a client sends too many HTTP requests ahead');
   }
 }
 
 class Http1Exchange implements HttpExchange {
   readonly client: Http1Connection;
   readonly request: HttpRequest;
+  readonly #incoming: IncomingMessage;
   readonly #response: ServerResponse;
+  readonly #beganAt: number;
   replyBytes = 0;
 
   constructor(client: Http1Connection, request: IncomingMessage, response: ServerResponse) {
     this.client = client;
-    this.request = { method: request.method ?? '', target: request.url ?? '/' };
+    this.request = requestOf(request);
+    this.#incoming = request;
     this.#response = response;
+    this.#beganAt = client.sweeps;
     response.on('finish', () => client.end(this));
     response.on('close', () => client.end(this));
   }
@@ -100,9 +184,19 @@ class Http1Exchange implements HttpExchange {
     const bytes = Buffer.from(body);
     this.replyBytes = bytes.length;
     this.client.replyBytes.take(bytes.length);
-    // Closing drops an unread body of any length.
-    if (this.request.method !== 'GET' && this.request.method !== 'HEAD') response.setHeader('connection', 'close');
+    // Closing drops an unread body, of any length and however slowly it comes.
+    const isBodyOver = this.#incoming.complete;
+    if (!isBodyOver || (this.request.method !== 'GET' && this.request.method !== 'HEAD')) {
+      response.setHeader('connection', 'close');
+    }
     response.writeHead(status, { ...headers, 'content-length': bytes.length });
     response.end(bytes);
+  }
+
+  /** Ends the connection of a client whose request takes too long to arrive. */
+  sweep(): void {
+    const { limits, sweeps } = this.client;
+    const waitedMs = (sweeps - this.#beganAt) * limits.sweepIntervalMs;
+    if (!this.#incoming.complete && waitedMs > limits.http1RequestTimeoutMs) this.#incoming.socket.destroy();
   }
 }

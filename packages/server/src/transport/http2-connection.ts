@@ -125,6 +125,10 @@ export class Http2Connection implements Connection {
     return this.replyBytes.hasRoom;
   }
 
+  get certificateName(): string | undefined {
+    return this.commonName;
+  }
+
   /** True when the connection is being ended: its memory will be free soon. */
   get isCut(): boolean {
     return this.#isCut;

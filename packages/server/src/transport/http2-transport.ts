@@ -10,6 +10,7 @@ import { Http2Connection, type SharedByConnections, type TransportBudgets } from
 import { http2Options } from './http2-options.ts';
 import { HandshakeTurns } from './handshake-turns.ts';
 import { HttpQueue } from './http-queue.ts';
+import type { HttpStreams } from './http-stream.ts';
 import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
 import { ReplyQueue } from './reply-queue.ts';
@@ -23,6 +24,8 @@ export interface TransportOptions {
   readonly routes: GrpcRoutes;
   /** Serves requests that are not gRPC: HTTP/1 requests, and HTTP/2 requests that are neither POST nor gRPC. */
   readonly onHttp: HttpHandler;
+  /** Serves the requests whose bodies and responses are streams; without it there are none. */
+  readonly httpStreams?: HttpStreams | undefined;
   readonly log: TransportLog;
   readonly limits?: Partial<TransportLimits>;
   /** The methods by which other servers connect: the only ones allowed on the connections reserved for them. */
@@ -60,7 +63,8 @@ export interface Transport {
  * (stream-starts); its headers are checked (request-head), and it becomes a call of one of three kinds
  * (call-dispatcher, unary-call, server-stream-call, bidi-call), which splits its data into messages (message-reader),
  * runs its handler, and ends with a status in trailers (stream-call). Large replies are built when there is room for
- * them (reply-queue). Other requests go to one HTTP handler (http-queue, http-call, http1-connection).
+ * them (reply-queue). Other requests go to one HTTP handler (http-queue, http-call, http1-connection), or are streams
+ * (http-stream).
  *
  * Every client is treated as hostile: the data that it may hold, send ahead, leave unread or leave unfinished is
  * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all connections
@@ -167,6 +171,7 @@ class Http2Transport implements Transport {
     clearInterval(this.#sweeper);
     for (const giveUp of this.#undecided.values()) giveUp();
     for (const connection of this.#connections) connection.drain(serverStopped());
+    for (const connection of this.#http1Connections.values()) connection.drain(serverStopped());
     this.#http1.close(() => {});
     this.#http1.closeIdleConnections();
     const cutOff = setTimeout(() => {
@@ -232,7 +237,9 @@ class Http2Transport implements Transport {
           return;
         }
         if (!agreeOn(carrier, 'http/1.1')) return;
-        this.#http1Connections.set(carrier, new Http1Connection(carrier, this.#shared));
+        const { httpStreams } = this.#options;
+        const http1 = new Http1Connection(carrier, this.#shared, httpStreams, connection.commonName);
+        this.#http1Connections.set(carrier, http1);
         carrier.on('close', () => this.#http1Connections.delete(carrier));
         this.#http1.emit('connection', carrier);
         carrier.resume();
@@ -246,7 +253,8 @@ class Http2Transport implements Transport {
       {
         maxHeaderSize: this.#limits.maxHeaderBytes,
         headersTimeout: this.#limits.http1HeadersTimeoutMs,
-        requestTimeout: this.#limits.http1RequestTimeoutMs,
+        // A stream of requests may last: the sweep ends the others (http1-connection).
+        requestTimeout: 0,
         keepAliveTimeout: this.#limits.http1IdleTimeoutMs,
         connectionsCheckingInterval: this.#limits.sweepIntervalMs,
       },
@@ -260,9 +268,9 @@ class Http2Transport implements Transport {
   }
 
   #createHttp2(): ReturnType<typeof createHttp2Server> {
-    const { routes, peerPath } = this.#options;
+    const { routes, peerPath, httpStreams } = this.#options;
     const starts = new StreamStarts(this.#limits, (stream, headers, connection) => {
-      dispatchStream(stream, headers, connection, routes);
+      dispatchStream(stream, headers, connection, routes, httpStreams);
     });
     const server = createHttp2Server(http2Options(this.#limits));
     server.on('session', (session) => {
@@ -331,6 +339,7 @@ class Http2Transport implements Transport {
       this.#failedHandshakes = 0;
     }
     for (const connection of this.#connections) connection.sweep();
+    for (const connection of this.#http1Connections.values()) connection.sweep();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Budget } from './budget.ts';
 import { FairQueue } from './fair-queue.ts';
+import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { smallReplyBytes } from './transport.ts';
 
 /** The owner of a reply. */
@@ -131,4 +132,10 @@ export class ReplyQueue {
 
 function hasOwnRoom(holder: ReplyHolder): boolean {
   return holder.replyBytes.hasRoom;
+}
+
+/** The refusal of a reply that no room is large enough for, with the text of Go's gRPC server. */
+export function tooLargeToSend(bytes: number, maxBytes: number): GrpcStatus {
+  const text = `grpc: trying to send message larger than max (${bytes} vs. ${maxBytes})`;
+  return new GrpcStatus(GrpcCode.resourceExhausted, text);
 }

@@ -5,19 +5,13 @@ import type { RequestHead } from './request-head.ts';
 import { cardinalityViolation, SingleRequestCall } from './single-request-call.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
 import type { ServerStreamHandler } from './transport.ts';
-
-/** A send that waits for the stream to drain. Sends that a handler makes without waiting share one. */
-interface WaitingSend {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: GrpcStatus) => void;
-}
+import { WaitingSends } from './waiting-send.ts';
 
 /** One server-streaming call: receives the request, then sends until the handler returns. */
 export class ServerStreamCall extends SingleRequestCall {
   protected readonly firstIsAll = false;
   readonly #handle: ServerStreamHandler;
-  #waiting: WaitingSend | undefined;
+  readonly #waiting = new WaitingSends();
 
   constructor(
     stream: ServerHttp2Stream,
@@ -32,14 +26,14 @@ export class ServerStreamCall extends SingleRequestCall {
   }
 
   start(): void {
-    this.stream.on('drain', () => this.#drained());
+    this.stream.on('drain', () => this.#waiting.drained());
     this.armDeadline();
     this.startReading();
   }
 
   override refuse(status: GrpcStatus): void {
     super.refuse(status);
-    this.#stopWaiting();
+    this.#waiting.over();
   }
 
   protected noMessage(what: 'cut off' | 'none'): GrpcStatus {
@@ -65,7 +59,7 @@ export class ServerStreamCall extends SingleRequestCall {
   protected override closed(): void {
     super.closed();
     this.connection.lastingCalls.delete(this);
-    this.#stopWaiting();
+    this.#waiting.over();
   }
 
   #complete(error: unknown): void {
@@ -85,31 +79,6 @@ export class ServerStreamCall extends SingleRequestCall {
       this.lastProgress = this.connection.sweeps;
     });
     if (hasRoom) return Promise.resolve();
-    this.#waiting ??= waitingSend();
-    return this.#waiting.promise;
+    return this.#waiting.wait();
   }
-
-  #drained(): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    waiting?.resolve();
-  }
-
-  #stopWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    waiting?.reject(callIsOver());
-  }
-}
-
-function waitingSend(): WaitingSend {
-  let resolve: () => void = () => {};
-  let reject: (error: GrpcStatus) => void = () => {};
-  const promise = new Promise<void>((settle, fail) => {
-    resolve = settle;
-    reject = fail;
-  });
-  // A handler that does not await its sends must not leave a rejection unhandled when its client disconnects.
-  promise.catch(() => {});
-  return { promise, resolve, reject };
 }

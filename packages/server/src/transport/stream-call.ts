@@ -2,7 +2,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { Requester } from '@tenure/core';
 import { exactText, reasonTrailer } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
-import type { Connection, OpenCall } from './connection.ts';
+import type { CallConnection, Connection, OpenCall } from './connection.ts';
 import { encodeGrpcMessage } from './grpc-message.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { CallHead } from './request-head.ts';
@@ -239,9 +239,9 @@ function statusTrailers(status: GrpcStatus): Record<string, string> {
 }
 
 /** The status for an error thrown by a handler: a GrpcStatus unchanged, any other error without its text. */
-export function toStatus(error: unknown, connection: Connection, path: string): GrpcStatus {
+export function toStatus(error: unknown, { log }: Pick<CallConnection, 'log'>, path: string): GrpcStatus {
   if (error instanceof GrpcStatus) return error;
-  connection.log.error({ err: error, path }, 'a gRPC handler failed');
+  log.error({ err: error, path }, 'a gRPC handler failed');
   return new GrpcStatus(GrpcCode.internal, 'internal error');
 }
 

@@ -157,6 +157,9 @@ export interface HttpRequest {
   readonly method: string;
   /** Path and query, as sent by the client. */
   readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Over TLS. */
+  readonly isSecure: boolean;
 }
 
 export interface HttpReply {

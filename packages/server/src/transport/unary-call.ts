@@ -4,7 +4,7 @@ import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
 import { SingleRequestCall } from './single-request-call.ts';
 import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
-import type { UnbuiltReply } from './reply-queue.ts';
+import { tooLargeToSend, type UnbuiltReply } from './reply-queue.ts';
 import { fillPrefix, toStatus } from './stream-call.ts';
 import { type LargeReply, type PiecewiseReply, type Reply, smallReplyBytes, type UnaryHandler } from './transport.ts';
 
@@ -150,10 +150,4 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
       if (isAll) this.finish(undefined);
     });
   }
-}
-
-/** With the text of Go's gRPC server. */
-function tooLargeToSend(bytes: number, maxBytes: number): GrpcStatus {
-  const text = `grpc: trying to send message larger than max (${bytes} vs. ${maxBytes})`;
-  return new GrpcStatus(GrpcCode.resourceExhausted, text);
 }
