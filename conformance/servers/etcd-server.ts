@@ -25,12 +25,16 @@ function optionFlags(options: ServerOptions): string[] {
   return [...flags, ...authFlags(options)];
 }
 
-/** A one-member etcd on system-chosen ports, with the minimum TTL of Tenure. */
-export async function startEtcd(options: ServerOptions = {}): Promise<RunningServer> {
+/**
+ * A one-member etcd on system-chosen ports, with the minimum TTL of Tenure. Its JSON gateway calls the port that it was
+ * told to listen at, and so needs one that is not 0.
+ */
+export async function startEtcd(options: ServerOptions = {}, clientPort = 0): Promise<RunningServer> {
   const etcd = await EtcdProcess.start(
     `--name=${memberName}`,
     `--initial-cluster=${memberName}=http://127.0.0.1:0`,
     `--advertise-client-urls=${advertisedClientUrl}`,
+    ...(clientPort === 0 ? [] : [`--listen-client-urls=http://127.0.0.1:${clientPort}`]),
     ...optionFlags(options),
   );
   const stop = (): Promise<void> => etcd.dispose();

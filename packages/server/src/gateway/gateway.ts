@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { StateMachine } from '@tenure/core';
 import type { RpcMethod } from '@tenure/protocol';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { HttpStream, HttpStreams } from '../transport/http-stream.ts';
@@ -20,7 +19,8 @@ export interface GatewayOptions {
   /** The methods as gRPC clients call them, with every guard around them. */
   readonly routes: GrpcRoutes;
   readonly access: BrowserAccess;
-  readonly state: Pick<StateMachine, 'auth'>;
+  /** Whether authentication is enabled. */
+  readonly state: { readonly auth: { readonly enabled: boolean } };
 }
 
 /**

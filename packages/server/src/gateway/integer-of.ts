@@ -1,4 +1,6 @@
-const numberText = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?(?![-+._a-zA-Z0-9])/;
+/** An exponent may lack its digits when something follows it, as in Go's protojson. */
+const numberText =
+  /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE](?:([+-]?[0-9]+)|(?=[^-+._a-zA-Z0-9])))?(?![-+._a-zA-Z0-9])/;
 /** An unsigned number of 64 bits has 20 digits. */
 const maxDigits = 20;
 /** No number with so large an exponent is an integer of 64 bits, and Number could not represent every one. */

@@ -162,6 +162,13 @@ test('a path that is not there answers 404 in JSON', async () => {
   expect(JSON.parse(body)).toEqual({ error: 'there is nothing at this path', code: 404 });
 });
 
+test('a path that is not there answers 404 to every method', async () => {
+  for (const path of ['/nothing', '/v3alpha/kv/range', '/healthy', '/livezz']) {
+    const response = await fetch(`${url}${path}`, { method: 'POST', body: '{}' });
+    expect([path, response.status]).toEqual([path, 404]);
+  }
+});
+
 test('every method that could change state is refused, and its body is not waited for', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
     const response = await fetch(`${url}/health`, {

@@ -16,13 +16,18 @@ export interface HttpHandlerOptions {
 const json = 'application/json';
 const text = 'text/plain; charset=utf-8';
 
+/** The paths that have a page, and perhaps a query. */
+const pagePattern = /^\/(?:health|version|metrics|openapi\.json|(?:livez|readyz)(?:\/[^?]*)?)(?:\?|$)/;
+const notThere = problem(404, 'there is nothing at this path');
+
 /**
- * The pages served over HTTP beside gRPC: health, version and metrics. Only GET and HEAD; no page changes state or
- * shows keys, so a cross-site request from a browser reveals nothing that matters.
+ * The pages served over HTTP beside gRPC: health, version, metrics, the description of the JSON gateway. Only GET and
+ * HEAD; no page changes state or shows keys, so a cross-site request from a browser reveals nothing that matters.
  */
 export function createHttpHandler(options: HttpHandlerOptions): HttpHandler {
   return async ({ method, target }) => {
     if (method !== 'GET' && method !== 'HEAD') {
+      if (!pagePattern.test(target)) return notThere;
       const refused = problem(405, 'only GET and HEAD are allowed here; the API is gRPC, or JSON under /v3/');
       return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
     }
@@ -49,7 +54,7 @@ async function answer(target: string, options: HttpHandlerOptions): Promise<Http
     case '/openapi.json':
       return page(200, json, await options.openApi());
     default:
-      return (await probe(path, query, options)) ?? problem(404, 'there is nothing at this path');
+      return (await probe(path, query, options)) ?? notThere;
   }
 }
 

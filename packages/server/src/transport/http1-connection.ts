@@ -36,9 +36,10 @@ export class Http1Connection implements CallConnection {
   readonly #socket: Socket;
   readonly #streams: HttpStreams | undefined;
   readonly #exchanges = new Set<Http1Exchange>();
-  /** Those that have begun, and those that wait for the requests before them. */
-  #openStreams = 0;
-  readonly #waitingStreams: (() => void)[] = [];
+  /** The requests that are not answered yet, in the order in which they came. */
+  readonly #unanswered = new Set<Http1Exchange | Http1Stream>();
+  /** What begins those that wait for the requests before them. */
+  readonly #waitingStreams = new Map<Http1Exchange | Http1Stream, () => void>();
   readonly #streamEnds = new Set<() => void>();
   /** Servers use HTTP/2 among each other. */
   readonly isPeer = false;
@@ -84,6 +85,7 @@ export class Http1Connection implements CallConnection {
       request.resume();
       const exchange = new Http1Exchange(this, request, response);
       this.#exchanges.add(exchange);
+      this.#unanswered.add(exchange);
       if (!this.http.push(exchange)) this.#tooManyAhead();
     }
     if (!this.openCalls.hasRoom) this.#tooManyAhead();
@@ -113,6 +115,7 @@ export class Http1Connection implements CallConnection {
     this.replyBytes.giveBack(exchange.replyBytes);
     this.http.forget(exchange);
     this.http.resume();
+    this.#unanswered.delete(exchange);
     this.#openNext();
   }
 
@@ -130,29 +133,29 @@ export class Http1Connection implements CallConnection {
    */
   #receivedStream(streams: HttpStreams, request: IncomingMessage, response: ServerResponse): void {
     const stream = new Http1Stream(this, request, response);
-    let isOpen = false;
-    const open = (): void => {
-      isOpen = true;
-      this.#openStreams += 1;
-      stream.open(streams);
-    };
     const end = (): void => {
       if (!this.#streamEnds.delete(end)) return;
       this.openCalls.giveBack(1);
+      this.#waitingStreams.delete(stream);
       stream.closed();
-      if (isOpen) this.#openStreams -= 1;
-      else this.#waitingStreams.splice(this.#waitingStreams.indexOf(open), 1);
+      this.#unanswered.delete(stream);
       this.#openNext();
     };
     response.on('finish', end);
     response.on('close', end);
     this.#streamEnds.add(end);
-    if (this.#exchanges.size + this.#openStreams + this.#waitingStreams.length === 0) open();
-    else this.#waitingStreams.push(open);
+    this.#unanswered.add(stream);
+    this.#waitingStreams.set(stream, () => stream.open(streams));
+    this.#openNext();
   }
 
+  /** Begins the first of the unanswered requests, if it waits for that. */
   #openNext(): void {
-    if (this.#exchanges.size + this.#openStreams === 0 && !this.#socket.destroyed) this.#waitingStreams.shift()?.();
+    const [first] = this.#unanswered;
+    const open = first && this.#waitingStreams.get(first);
+    if (first === undefined || open === undefined || this.#socket.destroyed) return;
+    this.#waitingStreams.delete(first);
+    open();
   }
 
   #tooManyAhead(): void {

@@ -6,6 +6,9 @@ import type { HttpStream, HttpStreams } from './http-stream.ts';
 import { toStatus } from './stream-call.ts';
 import type { HttpRequest } from './transport.ts';
 
+/** How many sweeps the rest of a body may take after the end of its response. */
+const sweepsForRest = 1;
+
 /** An HttpStream over HTTP/1. Its request is not read before `open`. */
 export class Http1Stream implements HttpStream, OpenCall {
   readonly request: HttpRequest;
@@ -19,6 +22,8 @@ export class Http1Stream implements HttpStream, OpenCall {
   readonly #incoming: IncomingMessage;
   readonly #response: ServerResponse;
   #lasts = false;
+  /** The connection ends with the response. */
+  #closes = false;
   #isEnded = false;
   #isClosed = false;
 
@@ -76,7 +81,10 @@ export class Http1Stream implements HttpStream, OpenCall {
   respond(status: number, headers: OutgoingHttpHeaders): void {
     if (this.#isOver) return;
     // Closing drops what is left of the body, of any length and however slowly it comes.
-    if (!this.#incoming.complete && !this.#lasts) this.#response.setHeader('connection', 'close');
+    if (!this.#incoming.complete && !this.#lasts) {
+      this.#closes = true;
+      this.#response.setHeader('connection', 'close');
+    }
     this.#response.writeHead(status, headers);
   }
 
@@ -93,7 +101,10 @@ export class Http1Stream implements HttpStream, OpenCall {
     else this.#response.end(bytes);
     if (this.#incoming.complete) return;
     this.#incoming.resume();
-    this.#response.on('finish', () => this.#incoming.socket.destroySoon());
+    this.#response.on('finish', () => {
+      if (this.#closes) this.#incoming.socket.destroySoon();
+      else this.#dropRest();
+    });
   }
 
   destroy(): void {
@@ -105,7 +116,24 @@ export class Http1Stream implements HttpStream, OpenCall {
   }
 
   refuse(status: GrpcStatus): void {
+    this.#closes = true;
     if (!this.#isOver) this.onRefuse(status);
+  }
+
+  /** What is left of the body of a stream is usually on its way, and the client may use the connection again. */
+  #dropRest(): void {
+    if (this.#incoming.complete) return;
+    const { timedCalls } = this.connection;
+    let sweeps = 0;
+    const rest: OpenCall = {
+      sweep: () => {
+        sweeps += 1;
+        if (sweeps > sweepsForRest) this.destroy();
+      },
+      refuse: () => this.destroy(),
+    };
+    timedCalls.add(rest);
+    this.#incoming.on('close', () => timedCalls.delete(rest));
   }
 
   get #isOver(): boolean {
