@@ -1,11 +1,14 @@
 import type { RpcMethod } from '@tenure/protocol';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { HttpStream } from '../transport/http-stream.ts';
-import { deadlineExceeded } from '../transport/stream-call.ts';
+import { deadlineExceeded, toStatus } from '../transport/stream-call.ts';
 import { type CallOptions, GatewayCall } from './gateway-call.ts';
 import { maxDroppedBytes } from './refused-request.ts';
 import { RequestDecoder } from './request-decoder.ts';
 import { SyntaxFault } from './syntax-fault.ts';
+
+/** After so much of a body the event loop goes round: one read of a socket may bring megabytes. */
+const bytesPerTurn = 16 * 1024;
 
 /**
  * A call whose request is one JSON value. What follows it in the body is dropped, and an empty body is an empty
@@ -16,6 +19,7 @@ export abstract class SingleRequest extends GatewayCall {
   readonly #decoder: RequestDecoder;
   readonly #maxMessageBytes: number;
   #bodyBytes = 0;
+  #turnBytes = 0;
   #isBodyOver = false;
   /** What is wrong with the request: the answer as soon as its client has sent it. */
   #fault: GrpcStatus | undefined;
@@ -65,9 +69,18 @@ export abstract class SingleRequest extends GatewayCall {
       if (this.#bodyBytes > this.options.maxJsonBytes) throw bodyTooLarge(this.options.maxJsonBytes);
       if (!this.#decoder.isDone) this.#decoder.read(chunk);
       this.holdRequest(this.#decoder.heldBytes);
+      this.#takeTurns(chunk.length);
     } catch (error) {
-      this.#fault = invalidRequest(error);
+      this.#fault = this.#statusOf(error);
     }
+  }
+
+  #takeTurns(bytes: number): void {
+    this.#turnBytes += bytes;
+    if (this.#turnBytes < bytesPerTurn) return;
+    this.#turnBytes = 0;
+    this.stream.pause();
+    setImmediate(() => this.stream.resume());
   }
 
   #complete(): void {
@@ -76,8 +89,16 @@ export abstract class SingleRequest extends GatewayCall {
       if (this.#fault !== undefined) throw this.#fault;
       this.invoke(this.#request());
     } catch (error) {
-      this.refuse(invalidRequest(error));
+      const status = this.#statusOf(error);
+      // A reply that has begun cannot become a refusal.
+      if (this.ended) this.stream.destroy();
+      else this.refuse(status);
     }
+  }
+
+  #statusOf(error: unknown): GrpcStatus {
+    if (error instanceof SyntaxFault) return new GrpcStatus(GrpcCode.invalidArgument, error.message);
+    return toStatus(error, this.stream.connection, this.path);
   }
 
   #request(): Buffer {
@@ -99,13 +120,6 @@ export abstract class SingleRequest extends GatewayCall {
     if (this.ended) this.stream.destroy();
     else this.refuse(new GrpcStatus(GrpcCode.deadlineExceeded, 'the request did not arrive in time'));
   }
-}
-
-/** The status of an invalid request. Any other error is passed on. */
-function invalidRequest(error: unknown): GrpcStatus {
-  if (error instanceof GrpcStatus) return error;
-  if (error instanceof SyntaxFault) return new GrpcStatus(GrpcCode.invalidArgument, error.message);
-  throw error;
 }
 
 /** With the text of Go's gRPC server. */

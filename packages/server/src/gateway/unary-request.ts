@@ -10,6 +10,9 @@ import type { CallOptions } from './gateway-call.ts';
 import { ReplyEncoder } from './reply-encoder.ts';
 import { SingleRequest } from './single-request.ts';
 
+/** How much of a reply is converted in one turn of the event loop. */
+const maxSliceBytes = 16 * 1024;
+
 /** A unary call at the gateway. Its reply is limited and queued as over gRPC, and converted while it is sent. */
 export class UnaryRequest extends SingleRequest implements UnbuiltReply {
   readonly #handle: UnaryHandler;
@@ -114,7 +117,7 @@ export class UnaryRequest extends SingleRequest implements UnbuiltReply {
 
   #send(framed: Buffer | PiecewiseReply): void {
     this.settle();
-    const reply = Buffer.isBuffer(framed) ? piecesOf(framed) : framed;
+    const reply = inSlices(Buffer.isBuffer(framed) ? piecesOf(framed) : framed);
     this.#isSending = true;
     this.#progressAt = this.stream.connection.sweeps;
     this.#replyBytes = reply.framedBytes;
@@ -140,8 +143,25 @@ export class UnaryRequest extends SingleRequest implements UnbuiltReply {
         this.stream.end();
         return;
       }
-      const piece = reply.nextPiece();
-      this.#sendRest(reply, encoder, readBytes + piece.length, Buffer.from(encoder.push(piece)));
+      setImmediate(() => {
+        if (this.#replyBytes === 0) return;
+        const piece = reply.nextPiece();
+        this.#sendRest(reply, encoder, readBytes + piece.length, Buffer.from(encoder.push(piece)));
+      });
     });
   }
+}
+
+/** The same reply in pieces that are small enough to convert each in one turn of the event loop. */
+function inSlices(reply: PiecewiseReply): PiecewiseReply {
+  let piece: Buffer = Buffer.alloc(0);
+  return {
+    framedBytes: reply.framedBytes,
+    nextPiece: () => {
+      if (piece.length === 0) piece = reply.nextPiece();
+      const slice = piece.subarray(0, maxSliceBytes);
+      piece = piece.subarray(slice.length);
+      return slice;
+    },
+  };
 }
