@@ -1,3 +1,4 @@
+import type { StateMachine } from '@tenure/core';
 import type { Cluster } from './cluster/cluster.ts';
 import { formatUrl, type ListenUrl } from './config/listen-url.ts';
 import type { ServerConfig } from './config/server-config.ts';
