@@ -9,6 +9,9 @@ import { resultLine } from './result-line.ts';
 import { bodyTooLarge, messageTooLarge } from './single-request.ts';
 import { SyntaxFault } from './syntax-fault.ts';
 
+/** Beyond, the rest of what has arrived waits for the next turn of the event loop. */
+const maxMessagesPerTurn = 64;
+
 /**
  * A bidirectional call at the gateway: JSON values, one after the other, in a body that stays open as long as its
  * client likes, and a line for each message of the server. A body that is not JSON ends the requests, not the call, as
@@ -29,6 +32,8 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
   #unread: Buffer | undefined;
   #paused = false;
   #delivering = false;
+  /** The next turn delivers what is left. */
+  #isDeferred = false;
   #clientFinished = false;
   #halfCloseTold = false;
   #closeTold = false;
@@ -131,7 +136,7 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
   }
 
   #deliver(): void {
-    if (this.#delivering || this.ended) return;
+    if (this.#delivering || this.#isDeferred || this.ended) return;
     this.#delivering = true;
     try {
       this.#deliverMessages();
@@ -144,7 +149,11 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
   }
 
   #deliverMessages(): void {
-    while (!this.#paused && !this.ended) {
+    for (let count = 0; !this.#paused && !this.ended; count++) {
+      if (count === maxMessagesPerTurn) {
+        this.#defer();
+        return;
+      }
       const message = this.#nextMessage();
       if (message === undefined) break;
       this.onMessage(message);
@@ -154,6 +163,15 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
     if (!this.#clientFinished || this.#halfCloseTold) return;
     this.#halfCloseTold = true;
     this.onHalfClose();
+  }
+
+  #defer(): void {
+    this.#isDeferred = true;
+    this.stream.pause();
+    setImmediate(() => {
+      this.#isDeferred = false;
+      this.#deliver();
+    });
   }
 
   /** Undefined when more bytes are needed. */

@@ -367,6 +367,31 @@ describe('a stream of both sides', () => {
     expect([status, body]).toEqual([200, '{"result":{"watch_id":"1"}}\n{"result":{"watch_id":"2"}}\n']);
   });
 
+  test('delivers thousands of messages of one chunk over several turns, in order', async () => {
+    let inOneTurn = 0;
+    let most = 0;
+    const port = await serve({
+      [watch]: echoWatch((call) => {
+        setImmediate(function turn() {
+          inOneTurn = 0;
+          if (!call.signal.aborted) setImmediate(turn);
+        });
+        queueMicrotask(() => {
+          const deliver = call.onMessage;
+          call.onMessage = (message) => {
+            inOneTurn += 1;
+            most = Math.max(most, inOneTurn);
+            deliver(message);
+          };
+        });
+      }),
+    });
+    const ids = Array.from({ length: 1500 }, (_, id) => id + 1);
+    const { body } = await post(port, '/v3/watch', ids.map(asked).join(''));
+    expect([...body.matchAll(/"watch_id":"(\d+)"/g)].map(([, id]) => Number(id))).toEqual(ids);
+    expect([most > 0, most <= 256]).toEqual([true, true]);
+  });
+
   test('whose call ends before its body leaves the connection usable, but not to a body without an end', async () => {
     const port = await serve({ [watch]: echoWatch(), [put]: echoValue }, { sweepIntervalMs: 50 });
     const socket = connect(port, '127.0.0.1');
