@@ -43,6 +43,26 @@ const off: Case[] = [
     },
   },
   {
+    name: 'show all keys for the role root, and know what was granted to it',
+    since: '3.6',
+    run: async (t) => {
+      restore(t);
+      const shown = async (): Promise<unknown[]> => {
+        const { perm } = await t.auth.roleGet({ role: 'root' });
+        return perm.map(({ permType, key, rangeEnd }) => [permType, textOf(key), textOf(rangeEnd)]);
+      };
+      const everything = [[READWRITE, '', '\0']];
+      const revoked = { role: 'root', key: t.key('a') };
+      await t.auth.roleAdd({ name: 'root' });
+      expect(await shown()).toEqual(everything);
+      expect(await refusalOf(t.auth.roleRevokePermission(revoked))).toEqual(refused.permissionNotGranted);
+      await t.auth.roleGrantPermission({ name: 'root', perm: { key: t.key('a') } });
+      expect(await shown()).toEqual(everything);
+      await t.auth.roleRevokePermission(revoked);
+      expect(await refusalOf(t.auth.roleRevokePermission(revoked))).toEqual(refused.permissionNotGranted);
+    },
+  },
+  {
     name: 'do not change the revision of the keys, which each reply has',
     run: async (t) => {
       restore(t);

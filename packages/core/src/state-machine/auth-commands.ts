@@ -100,7 +100,7 @@ function revokeRole(auth: AuthState, { user: name, role }: Change<'revokeRole'>)
 function addRole(auth: AuthState, name: string): Outcome {
   if (name === '') return coreError('RoleEmpty');
   if (auth.roles.has(name)) return coreError('RoleAlreadyExists');
-  return withRole(auth, { name, permissions: name === rootName ? rootPermissions : [] });
+  return withRole(auth, { name, permissions: [] });
 }
 
 function deleteRole(auth: AuthState, name: string): Outcome {
@@ -112,16 +112,12 @@ function deleteRole(auth: AuthState, name: string): Outcome {
   return auth.with({ roles, users });
 }
 
-/** The permissions of the role root, which its holders need not: etcd shows them, and takes changes of them. */
-const rootPermissions: readonly Permission[] = [{ type: 'readWrite', key: '', rangeEnd: '\0' }];
-
 function grantPermission(auth: AuthState, { role: name, permission }: Change<'grantPermission'>): Outcome {
   const { key, rangeEnd } = permission;
   const isRange = key !== '' && (rangeEnd === '' || rangeEnd === '\0' || key < rangeEnd);
   if (!isRange) return coreError('InvalidAuthManagement');
   const role = auth.roles.get(name);
   if (role === undefined) return coreError('RoleNotFound');
-  if (name === rootName) return auth.with({});
   const known = role.permissions.findIndex(isOf(permission));
   const { permissions } = role;
   const changed =
@@ -134,7 +130,6 @@ function grantPermission(auth: AuthState, { role: name, permission }: Change<'gr
 function revokePermission(auth: AuthState, change: Change<'revokePermission'>): Outcome {
   const role = auth.roles.get(change.role);
   if (role === undefined) return coreError('RoleNotFound');
-  if (role.name === rootName) return auth.with({});
   const revoked = role.permissions.find(isOf(change));
   if (revoked === undefined) return coreError('PermissionNotGranted');
   return withRole(auth, { ...role, permissions: role.permissions.filter((one) => one !== revoked) });

@@ -1,4 +1,12 @@
-import type { AccessCheck, AuthChange, AuthState, CoreError, Permission, PermissionType } from '@tenure/core';
+import {
+  type AccessCheck,
+  type AuthChange,
+  type AuthState,
+  type CoreError,
+  type Permission,
+  type PermissionType,
+  rootName,
+} from '@tenure/core';
 import { authpb, etcdserverpb } from '@tenure/protocol';
 import { bytesFromLatin1, decodeRequest, encodeFramed, latin1FromBytes } from '@tenure/codec';
 import type { PasswordHasher } from '../auth/password-hasher.ts';
@@ -32,6 +40,9 @@ const types = new Map<authpb.Permission_Type, PermissionType>([
   [authpb.Permission_Type.WRITE, 'write'],
   [authpb.Permission_Type.READWRITE, 'readWrite'],
 ]);
+/** Shown for the role root, whatever was granted to it: no range limits its holders (etcd's server/auth/store.go). */
+const rootPermissions: readonly Permission[] = [{ type: 'readWrite', key: '', rangeEnd: '\0' }];
+
 const typeNumbers = new Map(Array.from(types, ([number, type]) => [type, number]));
 
 /**
@@ -154,7 +165,7 @@ export class AuthService {
     const { roles } = await this.#read(caller, (access) => access.holderOf(name));
     const role = roles.get(name);
     if (role === undefined) throw statusNamed('RoleNotFound');
-    const perm = role.permissions.map(permissionMessage);
+    const perm = (name === rootName ? rootPermissions : role.permissions).map(permissionMessage);
     return encodeFramed(etcdserverpb.AuthRoleGetResponseSchema, { header: this.#header(), perm });
   }
 
