@@ -22,6 +22,14 @@ const callTimeoutMs = 30_000;
 /** The message with which a client cancels an endless stream. */
 const cancelled = 8;
 const okStatus = '0';
+const cancelledStatus = '1';
+/** Calls that wait for others, or that never end. Their client goes away after a while. */
+const waitingPaths: readonly string[] = [
+  '/v3lockpb.Lock/Lock',
+  '/v3electionpb.Election/Campaign',
+  '/v3electionpb.Election/Observe',
+];
+const patienceMs = 200;
 
 /** Makes calls on several connections, many at a time. Rejects when a call gets no answer or an invalid status. */
 export async function floodWithCalls({ address, calls, messages }: FloodOptions): Promise<FloodReport> {
@@ -64,6 +72,11 @@ function answerTo(session: ClientHttp2Session, call: MessageCall): Promise<strin
     });
     const timer = setTimeout(() => fail('was not answered in time'), callTimeoutMs);
     let status: string | undefined;
+    const patience = setTimeout(() => {
+      if (!waitingPaths.includes(path)) return;
+      status ??= cancelledStatus;
+      stream.close(cancelled);
+    }, patienceMs);
     const note = (headers: IncomingHttpHeaders): void => {
       const found = headers['grpc-status'];
       if (typeof found === 'string') status = found;
@@ -78,6 +91,7 @@ function answerTo(session: ClientHttp2Session, call: MessageCall): Promise<strin
     stream.on('error', (error) => fail(error.message));
     stream.on('close', () => {
       clearTimeout(timer);
+      clearTimeout(patience);
       if (status !== undefined && /^(\d|1[0-6])$/.test(status)) resolve(status);
       else fail(`ended without a status (stream reset with ${stream.rstCode})`);
     });

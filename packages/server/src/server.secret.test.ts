@@ -18,7 +18,9 @@ import { serve } from './serve.ts';
 import { systemClock } from './time/system-clock.ts';
 
 const pages = ['/health', '/version', '/metrics', '/livez?verbose', '/readyz?verbose', '/v3/kv/range', '/no/page'];
-/** How long the test listens to a stream that never ends by itself. */
+/** These wait for another client, or never end. */
+const waitingMethods = /\/(?:Watch|Observe|Lock|Campaign)$/;
+/** How long the test listens to a call that may wait. */
 const listenMs = 100;
 
 function configOf(dataDir: string): ServerConfig {
@@ -41,7 +43,7 @@ function answerTo(client: grpc.Client, path: string): Promise<Buffer> {
       resolve(Buffer.concat(heard));
     });
     call.end(Buffer.alloc(0));
-    if (path.endsWith('/Watch') || path.endsWith('/Observe')) void delay(listenMs).then(() => call.cancel());
+    if (waitingMethods.test(path)) void delay(listenMs).then(() => call.cancel());
   });
 }
 

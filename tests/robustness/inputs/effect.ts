@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { etcdserverpb, type RpcMethod } from '@tenure/protocol';
+import { etcdserverpb, type RpcMethod, v3electionpb, v3lockpb } from '@tenure/protocol';
 
 /** The keys and leases of the server under test that must not change. */
 export interface Existing {
@@ -51,6 +51,21 @@ const readers: Readonly<Record<string, Reader>> = {
     const { GET } = etcdserverpb.AlarmRequest_AlarmAction;
     return fromBinary(etcdserverpb.AlarmRequestSchema, bytes).action !== GET;
   },
+  '/v3lockpb.Lock/Lock': (bytes, { leases }) => {
+    const { lease } = fromBinary(v3lockpb.LockRequestSchema, bytes);
+    return lease === 0n || leases.has(lease);
+  },
+  '/v3lockpb.Lock/Unlock': (bytes, { keys }) => {
+    return keys.has(Buffer.from(fromBinary(v3lockpb.UnlockRequestSchema, bytes).key).toString('latin1'));
+  },
+  '/v3electionpb.Election/Campaign': (bytes, { leases }) => {
+    const { lease } = fromBinary(v3electionpb.CampaignRequestSchema, bytes);
+    return lease === 0n || leases.has(lease);
+  },
+  // As in etcd, both may grant a lease, and a key that does not exist is written where its revision is given as 0.
+  '/v3electionpb.Election/Proclaim': (bytes) =>
+    fromBinary(v3electionpb.ProclaimRequestSchema, bytes).leader !== undefined,
+  '/v3electionpb.Election/Resign': (bytes) => fromBinary(v3electionpb.ResignRequestSchema, bytes).leader !== undefined,
 };
 
 function putMayChange(put: etcdserverpb.PutRequest, { leases }: Existing): boolean {
