@@ -31,8 +31,8 @@ const nameIgnored = {
 };
 
 /**
- * Ada has a certificate with her name and may write `ada/` alone. The gateway refuses a certificate with a name, as etcd
- * does: behind a proxy it would be the proxy's.
+ * Ada has a certificate with her name and may write `ada/` alone. The gateway refuses a certificate with a name, as
+ * etcd does: behind a proxy it would be the proxy's.
  */
 describe('the JSON gateway with authentication and client certificates', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenure-gateway-'));
