@@ -118,6 +118,7 @@ export class Recorder {
       .replaceAll(/^"(ClusterID|MemberID|RaftTerm)" : \d+$/gm, '"$1" : N')
       .replaceAll(/"(raftIndex|raftAppliedIndex|dbSize|dbSizeInUse|hash)":\d+/g, '"$1":N')
       .replaceAll(/\b\d+(?:\.\d+)?(?:µs|ms|s)\b(?= *$)/gm, 'TIME')
+      .replaceAll(/remaining\(\d+s\)/g, 'remaining(TIME)')
       .replaceAll(/\b\d+\.\d+ MB/g, 'SIZE')
       .replaceAll(/\/tmp\/\S+/g, 'FILE');
   }
