@@ -5,6 +5,7 @@ import { TestedServer } from './tested-server.ts';
 
 /** The bound of the benchmarks is 20 ms, on a quiet machine. */
 const maxDelayMs = 100;
+const maxRoundsFactor = 4;
 /** A transaction may look at 50,000 keys. */
 const txnRows = 49_000;
 
@@ -32,7 +33,11 @@ export function testLargeReads({ keys, leases, rounds }: LargeReadsSize): void {
 
   async function expectShort(what: string, work: () => Promise<unknown>): Promise<void> {
     const measured: MeasuredDelay[] = [];
-    for (let round = 0; round < rounds; round += 1) measured.push(await delay.during(work));
+    const isLate = (): boolean => typicalDelayMs(what, measured) >= maxDelayMs;
+    // What the server itself delays is in each round: more rounds help only against other load of the machine.
+    while (measured.length < rounds || (measured.length < rounds * maxRoundsFactor && isLate())) {
+      measured.push(await delay.during(work));
+    }
     expect(typicalDelayMs(what, measured)).toBeLessThan(maxDelayMs);
   }
 
