@@ -3,7 +3,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { SlowestFirst } from './tests/harness/slowest-first.ts';
 
 /** Packages are imported by name in tests and resolve to their sources, so that unit tests need no build. */
-const packageNames = ['protocol', 'core', 'codec', 'grpc-client', 'server', 'cli', 'test-support'];
+const packageNames = ['protocol', 'core', 'codec', 'grpc-client', 'grpc-server', 'server', 'cli', 'test-support'];
 const source = (path: string): string => fileURLToPath(new URL(`./packages/${path}`, import.meta.url));
 const alias = [
   ...packageNames.map((name) => ({ find: `@tenure/${name}`, replacement: source(`${name}/src/index.ts`) })),

@@ -27,7 +27,17 @@ describe('the repository', () => {
   const sources = files.filter((file) => /\.(ts|mjs|js)$/.test(file.path)).map(parseSource);
 
   test('has files to check in every package', () => {
-    for (const name of ['protocol', 'core', 'codec', 'grpc-client', 'server', 'client', 'cli', 'test-support']) {
+    for (const name of [
+      'protocol',
+      'core',
+      'codec',
+      'grpc-client',
+      'grpc-server',
+      'server',
+      'client',
+      'cli',
+      'test-support',
+    ]) {
       expect(
         sources.some((source) => source.path.startsWith(`packages/${name}/src/`)),
         name,

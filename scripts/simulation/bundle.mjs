@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { root } from '../prepare.mjs';
 
-const packageNames = ['protocol', 'core', 'codec', 'grpc-client', 'server', 'cli', 'test-support'];
+const packageNames = ['protocol', 'core', 'codec', 'grpc-client', 'grpc-server', 'server', 'cli', 'test-support'];
 const source = (path) => join(root, 'packages', path, 'src/index.ts');
 const alias = {
   ...Object.fromEntries(packageNames.map((name) => [`@tenure/${name}`, source(name)])),

@@ -8,6 +8,7 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   core: [],
   codec: ['core', 'protocol'],
   'grpc-client': [],
+  'grpc-server': [],
   server: ['protocol', 'core', 'codec', 'grpc-client'],
   client: ['protocol', 'grpc-client'],
   cli: ['protocol', 'client'],
