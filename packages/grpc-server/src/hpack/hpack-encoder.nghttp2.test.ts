@@ -8,8 +8,9 @@ import type { Field } from './testing/hpack-js-peer.ts';
 
 const frameHeaderBytes = 9;
 const headersType = 1;
-const resetType = 3;
 const settingsType = 4;
+/** RST_STREAM and GOAWAY. */
+const refusalTypes = [3, 7];
 const ackFlag = 1;
 /** END_STREAM and END_HEADERS. */
 const wholeRequestFlags = 5;
@@ -42,11 +43,11 @@ async function* framesOf(socket: Socket): AsyncGenerator<Frame, undefined> {
   }
 }
 
-/** The next frame with this type. A stream that the server resets fails the test. */
+/** The next frame with this type. A refusal of the server fails the test. */
 async function next(frames: AsyncGenerator<Frame, undefined>, type: number): Promise<Buffer> {
   for (;;) {
     const { value: found } = await frames.next();
-    if (found === undefined || found.type === resetType) expect.fail('the server refused what it read');
+    if (found === undefined || refusalTypes.includes(found.type)) expect.fail('the server refused what it read');
     if (found.type === type) return found.payload;
   }
 }
