@@ -12,6 +12,7 @@ const installed: Readonly<Record<string, readonly string[]>> = {
   '@tenure/cli': ['packages/cli/package.json', 'packages/cli/bin', 'packages/cli/dist'],
   tenure: ['packages/client/package.json', 'packages/client/dist'],
   '@tenure/grpc-client': ['packages/grpc-client/package.json', 'packages/grpc-client/dist'],
+  '@tenure/grpc-server': ['packages/grpc-server/package.json', 'packages/grpc-server/dist'],
   '@tenure/protocol': ['packages/protocol/package.json', 'packages/protocol/dist'],
   commander: ['node_modules/commander'],
   '@bufbuild/protobuf': ['node_modules/@bufbuild/protobuf'],

@@ -9,7 +9,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const packed = ['protocol', 'core', 'codec', 'grpc-client', 'server', 'cli', 'client'];
+const packed = ['protocol', 'core', 'codec', 'grpc-client', 'grpc-server', 'server', 'cli', 'client'];
 const oldTypeScript = 'typescript-5.9';
 
 /** Installs from the registry, and compiles twice. */

@@ -9,7 +9,7 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   codec: ['core', 'protocol'],
   'grpc-client': [],
   'grpc-server': [],
-  server: ['protocol', 'core', 'codec', 'grpc-client'],
+  server: ['protocol', 'core', 'codec', 'grpc-client', 'grpc-server'],
   client: ['protocol', 'grpc-client'],
   cli: ['protocol', 'client'],
   'test-support': [],

@@ -22,7 +22,7 @@ const folders: Readonly<Record<string, Folders>> = {
   codec: {},
   'test-support': { clocks: [], etcd: [], http2: [], postgres: [] },
   'grpc-client': {},
-  'grpc-server': { hpack: [] },
+  'grpc-server': { hpack: [], http2: ['hpack'] },
   server: {
     time: [],
     random: [],

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 
 const binarySuffix = '-bin';

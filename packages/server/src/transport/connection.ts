@@ -1,4 +1,4 @@
-import type { ServerHttp2Session } from 'node:http2';
+import type { Http2Session } from '@tenure/grpc-server';
 import type { Budget } from './budget.ts';
 import type { HttpClientConnection, HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
@@ -15,11 +15,11 @@ export interface OpenCall {
   refuse(status: GrpcStatus): void;
 }
 
-/** The new streams of one connection in one turn of the event loop. */
+/** What one turn of the event loop has taken from one connection. */
 export interface StreamTurn {
   turn: number;
-  arrived: number;
   started: number;
+  bytes: number;
 }
 
 /** The state shared by the calls of one connection, of either version of HTTP. */
@@ -51,11 +51,11 @@ export interface CallConnection extends HttpClientConnection, CallerConnection {
 
 /** The state shared by the calls of one HTTP/2 connection. */
 export interface Connection extends CallConnection {
-  readonly session: ServerHttp2Session;
-  /** Its new streams in the last turn of the event loop that had any; maintained by StreamStarts. */
+  readonly session: Http2Session;
+  /** Over TLS. */
+  readonly isSecure: boolean;
+  /** Its last turn of the event loop that had any; maintained by StreamStarts. */
   readonly streamTurn: StreamTurn;
   /** The peer is a server of this cluster. */
   trustPeer(): void;
-  /** The stream was reset by the client, or by the end of the connection. */
-  countReset(): void;
 }

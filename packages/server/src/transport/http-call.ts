@@ -1,5 +1,7 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
+import { errorCode } from '@tenure/grpc-server';
 import type { Connection } from './connection.ts';
+import { headerBlockOf } from './http-headers.ts';
 import type { HttpExchange } from './http-queue.ts';
 import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
 import { StreamCall } from './stream-call.ts';
@@ -14,12 +16,11 @@ export class HttpCall extends StreamCall implements HttpExchange {
   readonly request: HttpRequest;
   #outgoing: OutgoingReply | undefined;
 
-  constructor(stream: ServerHttp2Stream, metadata: IncomingHttpHeaders, connection: Connection) {
-    const target = metadata[':path'] ?? '';
-    super(stream, metadata, { path: target, timeoutMs: Infinity }, connection);
-    const isSecure = connection.session.encrypted === true;
-    this.request = { method: metadata[':method'] ?? '', target, headers: metadata, isSecure };
-    connection.timedCalls.add(this);
+  constructor(id: number, metadata: IncomingHttpHeaders, connection: Connection) {
+    const target = String(metadata[':path'] ?? '');
+    super(id, metadata, { path: target, timeoutMs: Infinity }, connection);
+    const method = String(metadata[':method'] ?? '');
+    this.request = { method, target, headers: metadata, isSecure: connection.isSecure };
   }
 
   get client(): Connection {
@@ -27,29 +28,25 @@ export class HttpCall extends StreamCall implements HttpExchange {
   }
 
   start(): void {
-    this.startReading();
     const isTaken = this.connection.replyBytes.hasRoom && this.connection.http.push(this);
     if (!isTaken) this.answer(tooManyRequests);
   }
 
   answer({ status, headers, body }: HttpReply): void {
-    if (this.ended || this.isGone) return;
+    if (this.ended || this.isClosed) return;
     this.settle();
     this.lastProgress = this.connection.sweeps;
     const bytes = Buffer.from(body);
     const isBodiless = bytes.length === 0 || this.request.method === 'HEAD';
-    this.stream.respond({ ':status': status, ...headers, 'content-length': bytes.length }, { endStream: isBodiless });
-    if (isBodiless) {
-      this.statusSent();
-      return;
-    }
+    this.sendHead(headerBlockOf(status, { ...headers, 'content-length': bytes.length }), isBodiless);
+    if (isBodiless) return;
     const pieces = piecesOf(bytes);
-    this.#outgoing = new OutgoingReply(this.stream, pieces, pieces.nextPiece(), this.connection.replyBytes, (isAll) => {
-      this.lastProgress = this.connection.sweeps;
-      if (!isAll) return;
-      this.stream.end();
-      this.statusSent();
-    });
+    this.#outgoing = new OutgoingReply(this, pieces, this.connection.replyBytes);
+    this.#outgoing.begin(pieces.nextPiece());
+  }
+
+  override drained(): void {
+    if (this.#outgoing?.next() === true) this.sendEnd();
   }
 
   received(): void {}
@@ -60,7 +57,7 @@ export class HttpCall extends StreamCall implements HttpExchange {
     const { limits, sweeps } = this.connection;
     const idleMs = (sweeps - this.lastProgress) * limits.sweepIntervalMs;
     // Until there is a response the request waits for its handler, which has its own limits.
-    if (this.#outgoing !== undefined && idleMs > limits.stalledReplyTimeoutMs) this.stream.destroy();
+    if (this.#outgoing !== undefined && idleMs > limits.stalledReplyTimeoutMs) this.reset(errorCode.cancel);
   }
 
   protected closed(): void {

@@ -1,11 +1,13 @@
-import { constants, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { errorCode, Http2Session, type Http2Stream, type ReceivedHead, type SessionOwner } from '@tenure/grpc-server';
 import { Budget } from './budget.ts';
 import type { Connection, OpenCall } from './connection.ts';
+import type { StreamCall } from './stream-call.ts';
 import type { GrpcStatus } from './grpc-status.ts';
 import type { HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
+import type { StreamStarts } from './stream-starts.ts';
 import type { TransportLimits } from './transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
@@ -25,11 +27,15 @@ export interface SharedByConnections {
   readonly budgets: TransportBudgets;
   readonly replies: ReplyQueue;
   readonly http: HttpQueue;
+  readonly starts: StreamStarts;
 }
 
+/** Creates the call of a new stream; undefined when the connection has been closed instead. */
+export type OpenStream = (id: number, head: ReceivedHead, connection: Http2Connection) => StreamCall | undefined;
+
 /** One HTTP/2 connection: its calls, its budgets, and the detection of a client that floods, stalls or is dead. */
-export class Http2Connection implements Connection {
-  readonly session: ServerHttp2Session;
+export class Http2Connection implements Connection, SessionOwner {
+  readonly session: Http2Session;
   readonly remoteAddress: string;
   readonly commonName: string | undefined;
   readonly limits: TransportLimits;
@@ -43,17 +49,21 @@ export class Http2Connection implements Connection {
   readonly replies: ReplyQueue;
   readonly http: HttpQueue;
   readonly streamBytes: Budget;
-  readonly streamTurn = { turn: 0, arrived: 0, started: 0 };
+  readonly streamTurn = { turn: 0, started: 0, bytes: 0 };
   sweeps = 0;
   /** The peer is a server of this cluster. */
   isPeer = false;
   /** Called when that is known. */
   onPeer: () => void = () => {};
-  readonly #carrier: Socket | undefined;
-  #pings = 0;
-  #settings = 0;
-  #resets = 0;
+  /** Called when it has ended. */
+  onClosed: () => void = () => {};
+  readonly #carrier: Socket;
+  readonly #starts: StreamStarts;
+  readonly #openStream: OpenStream;
   #isCut = false;
+  #framesAtSweep = -1;
+  /** The sweeps since which a frame has been incomplete. */
+  #partialSweeps = 0;
   #lastPingAtMs = performance.now();
   /** The bytes that the socket had read at the last sweep, and the time of the last PING response. */
   #bytesReadAtSweep = -1;
@@ -61,12 +71,13 @@ export class Http2Connection implements Connection {
   #pingTimer: NodeJS.Timeout | undefined;
 
   /** `carrier`: the socket that carries its bytes in clear. */
-  constructor(session: ServerHttp2Session, shared: SharedByConnections, carrier?: Socket, commonName?: string) {
-    const { limits, log, budgets, replies, http } = shared;
-    this.session = session;
+  constructor(carrier: Socket, shared: SharedByConnections, openStream: OpenStream, commonName?: string) {
+    const { limits, log, budgets, replies, http, starts } = shared;
     this.#carrier = carrier;
+    this.#starts = starts;
+    this.#openStream = openStream;
     this.commonName = commonName;
-    this.remoteAddress = session.socket.remoteAddress ?? '';
+    this.remoteAddress = carrier.remoteAddress ?? '';
     this.limits = limits;
     this.log = log;
     this.replies = replies;
@@ -76,35 +87,63 @@ export class Http2Connection implements Connection {
     this.replyBytes = new Budget(limits.maxConnectionReplyBytes, { total: budgets.replyBytes });
     this.resultBytes = new Budget(limits.maxConnectionResultBytes, { total: budgets.resultBytes });
     this.streamBytes = new Budget(limits.maxConnectionStreamBytes, { total: budgets.streamBytes });
-    deferDestroy(session);
-    session.setLocalWindowSize(limits.connectionWindowBytes);
-    session.on('ping', () => {
-      this.#pings += 1;
-      if (this.#pings > limits.maxPingsPerSweep) this.cut('a client floods its connection with PING frames');
-    });
-    session.on('remoteSettings', () => {
-      this.#settings += 1;
-      if (this.#settings > limits.maxSettingsPerSweep) this.cut('a client floods its connection with SETTINGS frames');
-    });
-    session.on('error', (error) => log.debug({ err: error }, 'an HTTP/2 connection failed'));
-    session.on('close', () => clearTimeout(this.#pingTimer));
+    this.session = new Http2Session(carrier, limits, this);
+  }
+
+  get isSecure(): boolean {
+    return this.#carrier instanceof TLSSocket;
+  }
+
+  open(id: number, head: ReceivedHead): Http2Stream | undefined {
+    return this.#openStream(id, head, this);
+  }
+
+  mayOpen(): boolean {
+    return this.#starts.mayGoOn(this);
+  }
+
+  mayRead(bytes: number): boolean {
+    return this.#starts.mayRead(this, bytes);
+  }
+
+  outputHeld(bytes: number): void {
+    if (bytes > 0) this.replyBytes.take(bytes);
+    else this.replyBytes.giveBack(-bytes);
+  }
+
+  inputHeld(bytes: number): void {
+    if (bytes > 0) this.requestBytes.take(bytes);
+    else this.requestBytes.giveBack(-bytes);
+  }
+
+  misbehaved(reason: string): void {
+    this.cut(reason);
+  }
+
+  failed(reason: string): void {
+    this.log.debug({ reason, remoteAddress: this.remoteAddress }, 'an HTTP/2 connection failed');
+  }
+
+  closed(): void {
+    clearTimeout(this.#pingTimer);
+    this.#starts.forget(this);
+    this.onClosed();
   }
 
   /** Checks every timeout of the connection. Called every sweepIntervalMs. */
   sweep(): void {
     this.sweeps += 1;
-    this.#pings = 0;
-    this.#settings = 0;
-    this.#resets = 0;
-    for (const call of this.timedCalls) call.sweep();
-    if (this.session.destroyed) return;
+    this.session.sweep();
+    for (const call of this.session.streams.values()) (call as StreamCall).sweep();
+    if (this.session.isClosed) return;
+    this.#sweepPartial();
     const keepAliveIsDue = performance.now() - this.#lastPingAtMs >= this.limits.keepAliveIntervalMs;
     if (this.#hasFallenSilent() || keepAliveIsDue) this.#ping();
   }
 
   /** Sends the client elsewhere and ends the calls that would not end by themselves. */
   drain(status: GrpcStatus): void {
-    this.session.close();
+    this.session.drain();
     for (const call of this.lastingCalls) call.refuse(status);
   }
 
@@ -134,39 +173,42 @@ export class Http2Connection implements Connection {
     return this.#isCut;
   }
 
-  countReset(): void {
-    this.#resets += 1;
-    if (this.#resets > this.limits.maxResetsPerSweep) this.cut('a client resets too many of its calls');
-  }
-
   /** Ends the connection because of its client's behaviour, and logs that once. */
   cut(reason: string): void {
-    if (this.#isCut || this.session.destroyed) return;
+    if (this.#isCut || this.session.isClosed) return;
     this.#isCut = true;
     this.log.warn({ remoteAddress: this.remoteAddress }, reason);
-    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.session.close(errorCode.enhanceYourCalm);
   }
 
   /**
-   * True when the client has sent nothing since the last sweep, and has not been pinged since then. After a protocol
-   * error nghttp2 sends GOAWAY and reads no more, not even the end of the connection, and no event reports it: the
-   * socket would stay open forever. So a silent connection is pinged once, and a dead one cannot answer.
+   * True when the client has sent nothing since the last sweep, and has not been pinged since then. So a silent
+   * connection is pinged once, and a dead one cannot answer.
    */
   #hasFallenSilent(): boolean {
-    const { bytesRead } = this.session.socket;
+    const { bytesRead } = this.#carrier;
     const isSilent = bytesRead === this.#bytesReadAtSweep;
     this.#bytesReadAtSweep = bytesRead;
     return isSilent && bytesRead !== this.#bytesReadAtPong;
   }
 
+  /** Closes the connection of a client that does not complete a frame, its headers, or its first SETTINGS. */
+  #sweepPartial(): void {
+    const isSame = this.session.isPartial && this.session.framesRead === this.#framesAtSweep;
+    this.#framesAtSweep = this.session.framesRead;
+    this.#partialSweeps = isSame ? this.#partialSweeps + 1 : 0;
+    if (this.#partialSweeps * this.limits.sweepIntervalMs <= this.limits.requestTimeoutMs) return;
+    this.cut('a client does not complete what it has begun to send');
+  }
+
   #ping(): void {
-    if (this.session.destroyed || this.session.closed || this.#pingTimer !== undefined) return;
+    if (this.session.isClosed || this.#pingTimer !== undefined) return;
     this.#lastPingAtMs = performance.now();
     this.#awaitPong();
-    this.session.ping((error) => {
+    this.session.ping(() => {
       clearTimeout(this.#pingTimer);
       this.#pingTimer = undefined;
-      if (error === null && !this.session.destroyed) this.#bytesReadAtPong = this.session.socket.bytesRead;
+      this.#bytesReadAtPong = this.#carrier.bytesRead;
     });
   }
 
@@ -176,26 +218,16 @@ export class Http2Connection implements Connection {
    * and the timer is late.
    */
   #awaitPong(): void {
-    const { bytesRead } = this.session.socket;
+    const { bytesRead } = this.#carrier;
     const judge = (): void => {
-      if (this.#pingTimer === undefined || this.session.destroyed) return;
-      if (this.session.socket.bytesRead !== bytesRead) {
+      if (this.#pingTimer === undefined || this.session.isClosed) return;
+      if (this.#carrier.bytesRead !== bytesRead) {
         this.#awaitPong();
         return;
       }
       this.log.debug({}, 'a client does not answer a PING any more');
-      this.session.destroy();
+      this.#carrier.destroy();
     };
     this.#pingTimer = setTimeout(() => setImmediate(judge), this.limits.keepAliveTimeoutMs);
   }
-}
-
-/**
- * Lets a session that is destroyed while it reads continue to the end of the received data. Node destroys a session at
- * once when a frame is invalid or a GOAWAY names an error, and still passes data to it; on Node 22 the next stream that
- * opens in the same packet then has no reader for its data, which ends the process. Any client could send that packet.
- */
-function deferDestroy(session: ServerHttp2Session): void {
-  const destroy = session.destroy.bind(session);
-  session.destroy = (error, code) => void setImmediate(() => destroy(error, code));
 }

@@ -1,10 +1,17 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { errorCode } from '@tenure/grpc-server';
 import type { Connection } from './connection.ts';
 import type { GrpcStatus } from './grpc-status.ts';
+import { headerBlockOf } from './http-headers.ts';
 import type { HttpStream, HttpStreams } from './http-stream.ts';
-import { StreamCall, toStatus } from './stream-call.ts';
+import { minStreamBufferBytes, StreamCall, toStatus } from './stream-call.ts';
 import type { HttpRequest } from './transport.ts';
+
+/** Bytes that were written and have not left, and who is told. */
+interface Unsent {
+  bytes: number;
+  readonly onTaken: () => void;
+}
 
 /** An HttpStream over HTTP/2. */
 export class Http2HttpStream extends StreamCall implements HttpStream {
@@ -15,33 +22,29 @@ export class Http2HttpStream extends StreamCall implements HttpStream {
   onSweep: () => void = ignore;
   onRefuse: (status: GrpcStatus) => void = ignore;
   onClose: () => void = ignore;
+  readonly #streams: HttpStreams;
+  readonly #unsent: Unsent[] = [];
+  #wantsDrain = false;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Connection) {
-    const target = headers[':path'] ?? '';
-    super(stream, headers, { path: target, timeoutMs: Infinity }, connection);
-    const isSecure = connection.session.encrypted === true;
-    this.request = { method: headers[':method'] ?? '', target, headers, isSecure };
-    connection.timedCalls.add(this);
+  constructor(id: number, headers: IncomingHttpHeaders, connection: Connection, streams: HttpStreams) {
+    const target = String(headers[':path'] ?? '');
+    super(id, headers, { path: target, timeoutMs: Infinity }, connection);
+    this.#streams = streams;
+    const method = String(headers[':method'] ?? '');
+    this.request = { method, target, headers, isSecure: connection.isSecure };
   }
 
-  open(streams: HttpStreams): void {
+  start(): void {
     try {
-      streams.handle(this);
+      this.#streams.handle(this);
     } catch (error) {
       toStatus(error, this.connection, this.path);
       this.destroy();
-      return;
     }
-    this.stream.on('drain', () => this.onDrain());
-    // A stream that is reset while it is paused closes only when its buffered data has been read.
-    this.stream.on('aborted', () => this.stream.resume());
-    this.startReading();
   }
 
-  start(): void {}
-
   get bufferedBytes(): number {
-    return this.stream.writableLength;
+    return this.pendingBytes;
   }
 
   lasts(): void {
@@ -49,37 +52,41 @@ export class Http2HttpStream extends StreamCall implements HttpStream {
   }
 
   pause(): void {
-    this.stream.pause();
+    this.pauseData();
   }
 
   resume(): void {
-    if (!this.isGone) this.stream.resume();
+    if (!this.isClosed) this.resumeData();
   }
 
   respond(status: number, headers: OutgoingHttpHeaders): void {
-    if (!this.isGone) this.stream.respond({ ':status': status, ...headers });
+    this.sendHead(headerBlockOf(status, headers));
   }
 
   write(bytes: Buffer, onTaken: () => void = ignore): boolean {
-    if (this.isGone) {
+    if (this.isClosed || this.isEnding || bytes.length === 0) {
       onTaken();
       return true;
     }
-    return this.stream.write(bytes, () => onTaken());
+    this.#unsent.push({ bytes: bytes.length, onTaken });
+    this.sendData(bytes);
+    if (this.pendingBytes < minStreamBufferBytes) return true;
+    this.#wantsDrain = true;
+    return false;
   }
 
   end(bytes?: Buffer): void {
     if (this.ended) return;
     this.settle();
-    if (this.isGone) return;
-    // Further data of the client is dropped; unread it would keep the stream from closing.
-    this.stream.resume();
-    this.stream.end(bytes);
-    this.statusSent();
+    if (this.isClosed) return;
+    // Further data of the client is dropped; held data would keep the stream from closing.
+    this.resumeData();
+    if (bytes !== undefined) this.sendData(bytes);
+    this.sendEnd();
   }
 
   destroy(): void {
-    this.stream.destroy();
+    this.reset(errorCode.cancel);
   }
 
   override refuse(status: GrpcStatus): void {
@@ -91,18 +98,38 @@ export class Http2HttpStream extends StreamCall implements HttpStream {
     this.onSweep();
   }
 
+  override dataSent(bytes: number): void {
+    super.dataSent(bytes);
+    let left = bytes;
+    for (let first = this.#unsent[0]; first !== undefined && left > 0; first = this.#unsent[0]) {
+      const sent = Math.min(left, first.bytes);
+      first.bytes -= sent;
+      left -= sent;
+      if (first.bytes > 0) return;
+      this.#unsent.shift();
+      first.onTaken();
+    }
+  }
+
+  override drained(): void {
+    if (!this.#wantsDrain || this.isClosed) return;
+    this.#wantsDrain = false;
+    this.onDrain();
+  }
+
   received(chunk: Buffer): void {
     if (!this.ended) this.onData(chunk);
   }
 
   halfClosed(): void {
-    if (!this.ended && !this.isGone) this.onEnd();
+    if (!this.ended && !this.isClosed) this.onEnd();
   }
 
   protected sweepUnanswered(): void {}
 
   protected closed(): void {
     this.connection.lastingCalls.delete(this);
+    for (const { onTaken } of this.#unsent.splice(0)) onTaken();
     this.onClose();
   }
 }

@@ -1,13 +1,16 @@
 import { errorCatalogue } from '@tenure/protocol';
 import { createServer as createHttp1Server } from 'node:http';
-import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
 import { Budget } from './budget.ts';
-import { dispatchStream } from './call-dispatcher.ts';
+import { createCall } from './call-dispatcher.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { Http1Connection } from './http1-connection.ts';
-import { Http2Connection, type SharedByConnections, type TransportBudgets } from './http2-connection.ts';
-import { http2Options } from './http2-options.ts';
+import {
+  Http2Connection,
+  type OpenStream,
+  type SharedByConnections,
+  type TransportBudgets,
+} from './http2-connection.ts';
 import { HandshakeTurns } from './handshake-turns.ts';
 import { HttpQueue } from './http-queue.ts';
 import type { HttpStreams } from './http-stream.ts';
@@ -55,13 +58,13 @@ export interface Transport {
 }
 
 /**
- * gRPC over HTTP/2, cleartext with prior knowledge or over TLS, and HTTP/1.1 on the same port, on node's own
- * implementations.
+ * gRPC over HTTP/2, cleartext with prior knowledge or over TLS, and HTTP/1.1 on the same port.
  *
  * The stages of a call: at an address with TLS a socket is made secure (tls-acceptor). Its protocol is detected
- * (protocol-sniffer), and an HTTP/2 socket becomes a connection (http2-connection). A stream waits for its turn
- * (stream-starts); its headers are checked (request-head), and it becomes a call of one of three kinds
- * (call-dispatcher, unary-call, server-stream-call, bidi-call), which splits its data into messages (message-reader),
+ * (protocol-sniffer), and an HTTP/2 socket becomes a connection (http2-connection), which is read for its share of each
+ * turn of the event loop (stream-starts). The headers of a stream are checked (request-head), and it becomes a call of
+ * one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which splits its data into messages
+ * (message-reader),
  * runs its handler, and ends with a status in trailers (stream-call). Large replies are built when there is room for
  * them (reply-queue). Other requests go to one HTTP handler (http-queue, http-call, http1-connection), or are streams
  * (http-stream).
@@ -70,9 +73,6 @@ export interface Transport {
  * bounded by a named limit (transport-limits), first for its stream, then for its connection, then for all connections
  * together, where the connection that holds most is closed to protect the others. One sweep over all connections checks
  * the timeouts, instead of a timer per call, so they cost a call nothing.
- *
- * The rate of unary calls is bounded by node:http2 itself, about 20 microseconds of processor time for each: a fifth of
- * it is garbage collection of node's stream objects. This layer adds a few hundredths to an empty handler.
  */
 export function createHttp2Transport(options: TransportOptions): Transport {
   return new Http2Transport(options);
@@ -94,15 +94,12 @@ class Http2Transport implements Transport {
   readonly #shared: SharedByConnections;
   readonly #sockets: Set<Socket> = new Set();
   readonly #reserve: PeerReserve;
-  /** The connection whose session is being created. */
-  #accepting: Accepted | undefined;
   readonly #handshakeTurns = new HandshakeTurns();
   readonly #connections: Set<Http2Connection> = new Set();
   readonly #http1Connections: Map<Socket, Http1Connection> = new Map();
   /** Disconnects connections whose protocol is not known yet. */
   readonly #undecided: Map<Socket, () => void> = new Map();
   readonly #http1: ReturnType<typeof createHttp1Server>;
-  readonly #http2: ReturnType<typeof createHttp2Server>;
   readonly #sweeper: NodeJS.Timeout;
   #refusedSockets = 0;
   #failedHandshakes = 0;
@@ -120,6 +117,7 @@ class Http2Transport implements Transport {
       limits: this.#limits,
       log: options.log,
       budgets: this.#budgets,
+      starts: new StreamStarts(this.#limits),
       http: new HttpQueue(options.onHttp, options.log, this.#limits.maxWaitingHttpRequests),
       replies: new ReplyQueue({
         total: this.#budgets.replyBytes,
@@ -129,7 +127,6 @@ class Http2Transport implements Transport {
       }),
     };
     this.#http1 = this.#createHttp1();
-    this.#http2 = this.#createHttp2();
     this.#sweeper = setInterval(() => this.#sweep(), this.#limits.sweepIntervalMs);
     this.#sweeper.unref();
   }
@@ -226,9 +223,7 @@ class Http2Transport implements Transport {
       onHttp2: () => {
         this.#undecided.delete(accepted);
         if (!agreeOn(carrier, 'h2')) return;
-        this.#accepting = connection;
-        this.#http2.emit('connection', carrier);
-        this.#accepting = undefined;
+        this.#serveHttp2(connection);
       },
       onHttp1: () => {
         this.#undecided.delete(accepted);
@@ -267,31 +262,20 @@ class Http2Transport implements Transport {
     return server;
   }
 
-  #createHttp2(): ReturnType<typeof createHttp2Server> {
+  #serveHttp2({ accepted, carrier, commonName }: Accepted): void {
     const { routes, peerPath, httpStreams } = this.#options;
-    const starts = new StreamStarts(this.#limits, (stream, headers, connection) => {
-      dispatchStream(stream, headers, connection, routes, httpStreams);
-    });
-    const server = createHttp2Server(http2Options(this.#limits));
-    server.on('session', (session) => {
-      const accepting = this.#accepting;
-      const connection = new Http2Connection(session, this.#shared, accepting?.carrier, accepting?.commonName);
-      this.#connections.add(connection);
-      session.on('close', () => {
-        this.#connections.delete(connection);
-        starts.forget(connection);
-      });
-      const socket = accepting?.accepted;
-      if (socket !== undefined) connection.onPeer = () => this.#reserve.prove(socket);
-      session.on('stream', (stream, headers) => {
-        if (headers[':path'] !== peerPath && socket !== undefined && this.#reserve.isUnproved(socket)) {
-          socket.destroy();
-          return;
-        }
-        starts.arrived(stream, headers, connection);
-      });
-    });
-    return server;
+    const openStream: OpenStream = (id, head, connection) => {
+      if (head.headers[':path'] !== peerPath && this.#reserve.isUnproved(accepted)) {
+        accepted.destroy();
+        return undefined;
+      }
+      return createCall(id, head, connection, routes, httpStreams);
+    };
+    const connection = new Http2Connection(carrier, this.#shared, openStream, commonName);
+    this.#connections.add(connection);
+    connection.onClosed = () => this.#connections.delete(connection);
+    connection.onPeer = () => this.#reserve.prove(accepted);
+    connection.session.start();
   }
 
   #createBudgets(): TransportBudgets {

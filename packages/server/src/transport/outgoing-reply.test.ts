@@ -1,48 +1,35 @@
-import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { Budget } from './budget.ts';
-import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
+import { startTestServer } from './testing/test-server.ts';
+import { UnreadClient } from './testing/unread-client.ts';
+import type { MethodHandler } from './transport.ts';
 
 const pieceBytes = 64 * 1024;
 const patience = { timeout: 20_000, interval: 5 };
 
-test('each piece taken by a slow reader is reported, and the bytes are held until the last one', async () => {
-  const server = createServer();
-  const opened = new Promise<ServerHttp2Stream>((resolve) => server.on('stream', resolve));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A window of one piece: it opens again when the data has been read.
-  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
-    settings: { initialWindowSize: pieceBytes },
-  });
-  const reading = client.request({ ':path': '/' });
-  const stream = await opened;
-  stream.respond({ ':status': 200 });
-  const budget = new Budget(1);
-  const taken: boolean[] = [];
-  const bytes = Buffer.alloc(4 * pieceBytes + 1);
-  const pieces = piecesOf(bytes);
-  const reply = new OutgoingReply(stream, pieces, pieces.nextPiece(), budget, (isAll) => taken.push(isAll));
-  stream.on('close', () => reply.streamClosed());
-  expect(budget.taken).toBe(bytes.length);
-  // Paused, and everything that fits the window has been taken.
-  await expect.poll(() => taken, patience).toEqual([false]);
-  expect(budget.taken).toBe(bytes.length);
-  let readBytes = 0;
-  for (let pieces = 1; pieces < 5; pieces += 1) {
-    while (readBytes < pieces * pieceBytes) {
-      const chunk = reading.read() as Buffer | null;
-      if (chunk === null) await new Promise((resolve) => reading.once('readable', resolve));
-      else readBytes += chunk.length;
-    }
-    await expect.poll(() => taken.length, patience).toBeGreaterThan(pieces);
-  }
-  expect(taken).toEqual([false, false, false, false, true]);
-  expect(budget.taken).toBe(0);
-  stream.end();
-  reading.resume();
-  await new Promise((resolve) => reading.on('close', resolve));
-  expect(budget.taken).toBe(0);
-  client.close();
-  server.close();
+test('a piece of a reply is built when the one before has left, and all bytes are held until the last one', async () => {
+  let pieces = 0;
+  const reply: MethodHandler = {
+    kind: 'unary',
+    handle: () => ({
+      heldBytes: 8,
+      within: () => ({
+        framedBytes: 5 * pieceBytes,
+        nextPiece: () => {
+          pieces += 1;
+          return Buffer.alloc(pieceBytes);
+        },
+      }),
+    }),
+  };
+  const { transport, port } = await startTestServer({ '/t.T/Long': reply });
+  const client = new UnreadClient(port);
+  const stream = client.call('/t.T/Long');
+  await expect.poll(() => pieces, patience).toBe(1);
+  expect(transport.replyBytes).toBe(5 * pieceBytes);
+  client.session.settings({ initialWindowSize: pieceBytes });
+  await new Promise((resolve) => stream.on('close', resolve));
+  expect(pieces).toBe(5);
+  await expect.poll(() => transport.replyBytes, patience).toBe(0);
+  client.session.destroy();
+  await transport.close({ graceMs: 50 });
 });

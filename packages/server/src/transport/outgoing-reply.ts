@@ -1,4 +1,4 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import type { Http2Stream } from '@tenure/grpc-server';
 import type { Budget } from './budget.ts';
 import type { PiecewiseReply } from './transport.ts';
 
@@ -24,60 +24,48 @@ export function piecesOf(framed: Buffer): PiecewiseReply {
 /**
  * The body of one outgoing reply. All of it is counted until the socket has taken its last piece: a piece may be a view
  * that keeps the whole in memory, and an unbuilt piece holds its keys and values. When the stream is reset, a piece
- * that HTTP/2 has handed to the socket is held until the socket has taken it.
+ * that is on its way to the socket is counted until the socket has taken it.
  */
 export class OutgoingReply {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: Http2Stream;
   readonly #reply: PiecewiseReply;
   readonly #budget: Budget;
-  readonly #onTaken: (isAll: boolean) => void;
   #sentBytes = 0;
-  #isUnderWay = false;
-  #isStreamClosed = false;
   #heldBytes: number;
 
-  /**
-   * `first` is the first piece of the reply, with its prefix. `onTaken` is called when a piece has been taken; with
-   * true, the stream can be ended.
-   */
-  constructor(
-    stream: ServerHttp2Stream,
-    reply: PiecewiseReply,
-    first: Buffer,
-    budget: Budget,
-    onTaken: (isAll: boolean) => void,
-  ) {
+  constructor(stream: Http2Stream, reply: PiecewiseReply, budget: Budget) {
     this.#stream = stream;
     this.#reply = reply;
     this.#budget = budget;
-    this.#onTaken = onTaken;
     this.#heldBytes = reply.framedBytes;
     budget.take(reply.framedBytes);
-    this.#write(first);
+    stream.countsOutput = true;
+  }
+
+  /** Sends the first piece of the reply, with its prefix. */
+  begin(first: Buffer): void {
+    this.#sentBytes += first.length;
+    this.#stream.sendData(first);
+  }
+
+  /** The last piece has left: sends the next. True when that was the last one, and the stream can be ended. */
+  next(): boolean {
+    if (this.#heldBytes === 0) return false;
+    if (this.#sentBytes < this.#reply.framedBytes) {
+      this.begin(this.#reply.nextPiece());
+      return false;
+    }
+    this.#giveBack();
+    return true;
   }
 
   streamClosed(): void {
-    this.#isStreamClosed = true;
-    if (!this.#isUnderWay) this.#giveBack();
+    this.#giveBack();
   }
-
-  #write(piece: Buffer): void {
-    this.#sentBytes += piece.length;
-    this.#isUnderWay = true;
-    this.#stream.write(piece, this.#taken);
-  }
-
-  readonly #taken = (error?: Error | null): void => {
-    this.#isUnderWay = false;
-    const isAll = this.#sentBytes === this.#reply.framedBytes;
-    if (isAll || this.#isStreamClosed) this.#giveBack();
-    if (this.#isStreamClosed || (error !== null && error !== undefined)) return;
-    this.#onTaken(isAll);
-    if (!isAll && !this.#stream.destroyed) this.#write(this.#reply.nextPiece());
-  };
 
   #giveBack(): void {
-    this.#budget.giveBack(this.#heldBytes);
+    const heldBytes = this.#heldBytes;
     this.#heldBytes = 0;
+    if (heldBytes > 0) this.#stream.session.sender.afterOutput(() => this.#budget.giveBack(heldBytes));
   }
 }

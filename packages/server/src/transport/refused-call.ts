@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Connection } from './connection.ts';
 import type { RefusedHead } from './request-head.ts';
 import { StreamCall } from './stream-call.ts';
@@ -7,14 +7,13 @@ import { StreamCall } from './stream-call.ts';
 export class RefusedCall extends StreamCall {
   readonly #refused: RefusedHead;
 
-  constructor(stream: ServerHttp2Stream, metadata: IncomingHttpHeaders, refused: RefusedHead, connection: Connection) {
-    super(stream, metadata, refused, connection);
+  constructor(id: number, metadata: IncomingHttpHeaders, refused: RefusedHead, connection: Connection) {
+    super(id, metadata, refused, connection);
     this.#refused = refused;
   }
 
   start(): void {
     this.ended = true;
-    this.startReading();
     this.sendStatus(this.#refused.httpStatus, this.#refused.status);
   }
 

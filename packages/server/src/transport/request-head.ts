@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 import { binaryMetadataFault } from './binary-metadata.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import { parseGrpcTimeout } from './grpc-timeout.ts';
@@ -47,7 +47,7 @@ export function isGrpcContentType(value: string | undefined): boolean {
 
 /** Checks the headers of a request, in the order and with the texts of Go's gRPC server. */
 export function readRequestHead(headers: IncomingHttpHeaders, routes: GrpcRoutes): RequestHead | RefusedHead {
-  const path = headers[':path'] ?? '';
+  const path = String(headers[':path'] ?? '');
   const contentType = headers['content-type'];
   if (!isGrpcContentType(contentType)) {
     const text = `invalid gRPC request content-type ${JSON.stringify(contentType ?? '')}`;
@@ -55,7 +55,7 @@ export function readRequestHead(headers: IncomingHttpHeaders, routes: GrpcRoutes
   }
   const malformed = binaryMetadataFault(headers);
   if (malformed !== undefined) return new RefusedHead(path, 400, malformed.code, malformed.message);
-  const verb = headers[':method'];
+  const verb = headers[':method'] as string | undefined;
   if (verb !== 'POST') {
     const text = `Received a HEADERS frame with :method ${JSON.stringify(verb ?? '')} which should be POST`;
     return new RefusedHead(path, 405, GrpcCode.internal, text);

@@ -1,9 +1,10 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
+import { errorCode } from '@tenure/grpc-server';
 import type { Connection } from './connection.ts';
 import { callIsOver, GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
 import { cardinalityViolation, SingleRequestCall } from './single-request-call.ts';
-import { fillPrefix, toStatus } from './stream-call.ts';
+import { fillPrefix, minStreamBufferBytes, replyHead, toStatus } from './stream-call.ts';
 import type { ServerStreamHandler } from './transport.ts';
 import { WaitingSends } from './waiting-send.ts';
 
@@ -14,26 +15,28 @@ export class ServerStreamCall extends SingleRequestCall {
   readonly #waiting = new WaitingSends();
 
   constructor(
-    stream: ServerHttp2Stream,
+    id: number,
     metadata: IncomingHttpHeaders,
     head: RequestHead,
     connection: Connection,
     handle: ServerStreamHandler,
   ) {
-    super(stream, metadata, head, connection);
+    super(id, metadata, head, connection);
     this.#handle = handle;
     connection.lastingCalls.add(this);
   }
 
   start(): void {
-    this.stream.on('drain', () => this.#waiting.drained());
     this.armDeadline();
-    this.startReading();
   }
 
   override refuse(status: GrpcStatus): void {
     super.refuse(status);
     this.#waiting.over();
+  }
+
+  override drained(): void {
+    this.#waiting.drained();
   }
 
   protected noMessage(what: 'cut off' | 'none'): GrpcStatus {
@@ -52,8 +55,8 @@ export class ServerStreamCall extends SingleRequestCall {
   }
 
   protected sweepReply(idleMs: number): void {
-    if (this.stream.writableLength === 0) this.lastProgress = this.connection.sweeps;
-    else if (idleMs > this.connection.limits.stalledReplyTimeoutMs) this.stream.destroy();
+    if (this.pendingBytes === 0) this.lastProgress = this.connection.sweeps;
+    else if (idleMs > this.connection.limits.stalledReplyTimeoutMs) this.reset(errorCode.cancel);
   }
 
   protected override closed(): void {
@@ -70,15 +73,11 @@ export class ServerStreamCall extends SingleRequestCall {
   }
 
   #send(framed: Buffer): Promise<void> {
-    if (this.ended || this.isGone) return Promise.reject(callIsOver());
-    if (!this.stream.headersSent) this.startReply();
-    const { replyBytes } = this.connection;
-    replyBytes.take(framed.length);
-    const hasRoom = this.stream.write(fillPrefix(framed), () => {
-      replyBytes.giveBack(framed.length);
-      this.lastProgress = this.connection.sweeps;
-    });
-    if (hasRoom) return Promise.resolve();
+    if (this.ended || this.isClosed) return Promise.reject(callIsOver());
+    this.sendHead(replyHead);
+    this.holdSend(framed.length);
+    this.sendData(fillPrefix(framed));
+    if (this.pendingBytes < minStreamBufferBytes) return Promise.resolve();
     return this.#waiting.wait();
   }
 }

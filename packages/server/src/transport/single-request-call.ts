@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 import { frameHeadroomBytes } from '@tenure/codec';
 import type { Connection } from './connection.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
@@ -16,13 +16,12 @@ export abstract class SingleRequestCall extends StreamCall {
   #message: Buffer | undefined;
   #reader: MessageReader | undefined;
 
-  constructor(stream: ServerHttp2Stream, metadata: IncomingHttpHeaders, head: RequestHead, connection: Connection) {
-    super(stream, metadata, head, connection);
+  constructor(id: number, metadata: IncomingHttpHeaders, head: RequestHead, connection: Connection) {
+    super(id, metadata, head, connection);
     this.#encoding = head.encoding;
-    connection.timedCalls.add(this);
   }
 
-  received(chunk: Buffer): void {
+  received(chunk: Buffer, isLast: boolean): void {
     if (this.ended || (this.firstIsAll && this.#message !== undefined)) return;
     const bodyBytes = chunk.length - frameHeadroomBytes;
     if (
@@ -33,7 +32,7 @@ export abstract class SingleRequestCall extends StreamCall {
       chunk[0] === 0 &&
       chunk.readUInt32BE(1) === bodyBytes
     ) {
-      this.#message = chunk.subarray(frameHeadroomBytes);
+      this.#keep(chunk.subarray(frameHeadroomBytes), isLast);
       return;
     }
     try {
@@ -46,7 +45,7 @@ export abstract class SingleRequestCall extends StreamCall {
 
   halfClosed(): void {
     // A reset also ends the stream's data. The request is then discarded, even if its message is complete.
-    if (this.ended || this.isGone) return;
+    if (this.ended || this.isClosed) return;
     const message = this.#message;
     if (this.#reader?.isInBody === true) {
       this.refuse(this.noMessage('cut off'));
@@ -61,7 +60,7 @@ export abstract class SingleRequestCall extends StreamCall {
 
   protected sweepUnanswered(): void {
     const idleMs = (this.connection.sweeps - this.lastProgress) * this.connection.limits.sweepIntervalMs;
-    if (this.stream.readableEnded) {
+    if (this.remoteEnded) {
       this.sweepReply(idleMs);
     } else if (performance.now() >= this.deadlineMs) {
       this.refuse(deadlineExceeded());
@@ -84,6 +83,20 @@ export abstract class SingleRequestCall extends StreamCall {
 
   protected override closed(): void {
     this.#release();
+  }
+
+  /** A message is used where it lies if its client has finished; else it would keep what arrived with it in memory. */
+  #keep(message: Buffer, isLast: boolean): void {
+    if (isLast) {
+      this.#message = message;
+      return;
+    }
+    try {
+      this.holdRequest(message.length);
+      this.#message = Buffer.from(message);
+    } catch (error) {
+      this.refuse(toStatus(error, this.connection, this.path));
+    }
   }
 
   #receiveSlowly(chunk: Buffer): void {

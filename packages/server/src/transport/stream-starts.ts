@@ -1,51 +1,46 @@
-import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Connection, StreamTurn } from './connection.ts';
-import { FairQueue } from './fair-queue.ts';
 import type { TransportLimits } from './transport-limits.ts';
 
-interface NewStream {
-  readonly stream: ServerHttp2Stream;
-  readonly headers: IncomingHttpHeaders;
-}
-
-/** Creates a call for a new stream. */
-export type StartCall = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Connection) => void;
-
-/** Waiting streams begin for this long in one turn; the last one is finished. */
-const startSliceMs = 5;
+/** Connections that wait go on for this long in one turn; the last one is finished. */
+const resumeSliceMs = 5;
 
 /**
- * New streams become calls here: a limited number in each turn of the event loop per connection, and in total. The rest
- * wait, round-robin between connections. A stream that its client has reset meanwhile was only an entry here: no watch
- * was created for it and no put proposed. A connection that opens more than its share in one turn, reset or not, is
- * paused until its streams have begun, and of several such connections one is resumed in each turn.
+ * What one turn of the event loop takes from clients: a limited number of new calls for each connection, and in total,
+ * and a limited number of bytes for each connection. The frames beyond it are left unread until the next turns, in
+ * which connections take turns. So a flood of one client delays the others by one share, and is not stored.
  */
 export class StreamStarts {
   readonly #limits: TransportLimits;
-  readonly #start: StartCall;
-  readonly #waiting = new FairQueue<Connection, NewStream>();
-  /** Paused connections, in the order in which they were paused. */
+  /** Connections that are not read, in the order in which they were stopped. */
   readonly #stopped = new Set<Connection>();
   #turnNumber = 0;
   #totalStarted = 0;
   #turnIsDue = false;
 
-  constructor(limits: TransportLimits, start: StartCall) {
+  constructor(limits: TransportLimits) {
     this.#limits = limits;
-    this.#start = start;
   }
 
-  arrived(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Connection): void {
-    // The close event also reports a broken stream; without a listener its error would end the process.
-    stream.on('error', ignore);
+  /** A call has begun. False when the connection has to wait before the next one. */
+  mayGoOn(connection: Connection): boolean {
     const turn = this.#turnOf(connection);
-    turn.arrived += 1;
-    // The client, or the end of its connection, may have reset the stream between the headers and this event.
-    if (isReset(stream)) connection.countReset();
-    else if (this.#mayStart(connection, turn)) this.#begin({ stream, headers }, connection, turn);
-    else this.#wait({ stream, headers }, connection);
-    if (turn.arrived > this.#limits.maxStreamStartsPerTurn) this.#stopReading(connection);
+    turn.started += 1;
+    this.#totalStarted += 1;
     this.#turnSoon();
+    const { maxStreamStartsPerTurn, maxTotalStreamStartsPerTurn } = this.#limits;
+    const hasShare = turn.started < maxStreamStartsPerTurn && this.#totalStarted < maxTotalStreamStartsPerTurn;
+    if (!hasShare) this.#stopped.add(connection);
+    return hasShare;
+  }
+
+  /** Bytes have been read. False when the connection has to wait before the next ones. */
+  mayRead(connection: Connection, bytes: number): boolean {
+    const turn = this.#turnOf(connection);
+    turn.bytes += bytes;
+    this.#turnSoon();
+    const hasShare = turn.bytes < this.#limits.maxReadBytesPerTurn;
+    if (!hasShare) this.#stopped.add(connection);
+    return hasShare;
   }
 
   /** The connection has ended. */
@@ -56,28 +51,10 @@ export class StreamStarts {
   #turnOf({ streamTurn }: Connection): StreamTurn {
     if (streamTurn.turn !== this.#turnNumber) {
       streamTurn.turn = this.#turnNumber;
-      streamTurn.arrived = 0;
       streamTurn.started = 0;
+      streamTurn.bytes = 0;
     }
     return streamTurn;
-  }
-
-  #mayStart(connection: Connection, { started }: StreamTurn): boolean {
-    const { maxStreamStartsPerTurn, maxTotalStreamStartsPerTurn } = this.#limits;
-    const hasShare = started < maxStreamStartsPerTurn && this.#totalStarted < maxTotalStreamStartsPerTurn;
-    return hasShare && (this.#waiting.size === 0 || this.#waiting.waitingFor(connection) === 0);
-  }
-
-  #begin({ stream, headers }: NewStream, connection: Connection, turn: StreamTurn): void {
-    turn.started += 1;
-    this.#totalStarted += 1;
-    this.#start(stream, headers, connection);
-  }
-
-  /** It counts as open from here, and is counted again when its call begins. */
-  #wait(added: NewStream, connection: Connection): void {
-    connection.openCalls.take(1);
-    this.#waiting.push(connection, added);
   }
 
   #turnSoon(): void {
@@ -90,60 +67,14 @@ export class StreamStarts {
     this.#turnIsDue = false;
     this.#totalStarted = 0;
     this.#turnNumber += 1;
-    const untilMs = performance.now() + startSliceMs;
-    while (this.#waiting.size > 0 && this.#totalStarted < this.#limits.maxTotalStreamStartsPerTurn) {
-      const connection = this.#waiting.next(this.#hasShare);
-      const next = connection && this.#waiting.take(connection);
-      if (connection === undefined || next === undefined) break;
-      connection.openCalls.giveBack(1);
-      if (isReset(next.stream)) connection.countReset();
-      else this.#begin(next, connection, this.#turnOf(connection));
-      if (performance.now() > untilMs) break;
-    }
-    this.#readOne();
-    if (this.#waiting.size > 0 || this.#stopped.size > 0 || this.#totalStarted > 0) this.#turnSoon();
-  }
-
-  readonly #hasShare = (connection: Connection): boolean => {
-    return this.#turnOf(connection).started < this.#limits.maxStreamStartsPerTurn;
-  };
-
-  #stopReading(connection: Connection): void {
-    if (this.#stopped.has(connection)) return;
-    this.#stopped.add(connection);
-    setReading(connection.session, false);
-  }
-
-  #readOne(): void {
-    for (const connection of this.#stopped) {
-      if (this.#waiting.waitingFor(connection) > 0) continue;
+    if (this.#stopped.size === 0) return;
+    const untilMs = performance.now() + resumeSliceMs;
+    // A connection that is stopped again waits for the next turn.
+    for (const connection of [...this.#stopped]) {
       this.#stopped.delete(connection);
-      setReading(connection.session, true);
-      return;
+      connection.session.resumeReading();
+      if (this.#totalStarted >= this.#limits.maxTotalStreamStartsPerTurn || performance.now() > untilMs) break;
     }
+    if (this.#stopped.size > 0) this.#turnSoon();
   }
-}
-
-function isReset(stream: ServerHttp2Stream): boolean {
-  return stream.destroyed || stream.closed;
-}
-
-function ignore(): void {}
-
-/** What libuv's streams have; node documents neither the property nor its methods. */
-interface SocketHandle {
-  readStop?(): unknown;
-  readStart?(): unknown;
-}
-
-/**
- * Stops reading the socket of a connection, or goes on. node:http2 reads up to two mebibytes of a socket before the
- * event loop turns, makes an object of every stream in them, and has no way to be told to stop: that costs others far
- * more than the calls do. Where a version of Node has no such methods, nothing happens.
- */
-function setReading(session: ServerHttp2Session, isReading: boolean): void {
-  if (session.destroyed) return;
-  const handle = (session.socket as unknown as { readonly _handle?: SocketHandle | null })._handle;
-  if (isReading) handle?.readStart?.();
-  else handle?.readStop?.();
 }

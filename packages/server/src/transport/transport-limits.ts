@@ -1,62 +1,30 @@
+import type { SessionLimits } from '@tenure/grpc-server';
+
 /**
  * Every limit that the transport sets for its clients, with a name and in one place. A well-behaved client reaches none
  * of them; a hostile or broken one reaches a limit instead of an unbounded queue.
  */
-export interface TransportLimits {
+export interface TransportLimits extends SessionLimits {
   /** Largest message that is received, in bytes of protobuf, after decompression too. Beyond: ResourceExhausted. */
   readonly maxReceiveBytes: number;
   /** Sockets open at once, HTTP/1 and HTTP/2 together. One more is closed as it arrives. */
   readonly maxConnections: number;
   /** Sockets beyond these that are reserved for other servers: see PeerReserve. */
   readonly maxReservedConnections: number;
-  /**
-   * Open streams per connection. A watcher or a stream of renewals holds one each, so a proxy that carries many of them
-   * over one connection must not reach the limit. The limit protects memory: an open stream takes 6 to 8 KiB.
-   */
-  readonly maxConcurrentStreams: number;
   /** Open calls on all connections together. Beyond, the connection that holds most of them is closed. */
   readonly maxTotalCalls: number;
-  /**
-   * The memory of nghttp2 for one connection: header blocks, streams, frames that wait for the socket. In mebibytes.
-   */
-  readonly maxSessionMemoryMiB: number;
-  /** Headers in one request, pseudo-headers included. */
-  readonly maxHeaderPairs: number;
-  /** Bytes of names and values in one request's headers, plus HTTP/2's 32 per pair. Also the header limit of HTTP/1. */
-  readonly maxHeaderBytes: number;
-  /** Entries in one SETTINGS frame. */
-  readonly maxSettingsEntries: number;
-  /** Invalid frames, and streams refused, after which the connection is closed. */
-  readonly maxInvalidFrames: number;
-  readonly maxRejectedStreams: number;
-  /**
-   * PING and SETTINGS frames of one client within a sweep (sweepIntervalMs) after which its connection is closed. Go's
-   * client measures bandwidth with a PING for each round trip with data: thousands per second are legitimate on
-   * loopback.
-   */
-  readonly maxPingsPerSweep: number;
-  readonly maxSettingsPerSweep: number;
-  /**
-   * Calls reset by a client within a sweep (rapid reset) after which its connection is closed. nghttp2 has a limit of
-   * its own, a burst and a rate, after which it sends GOAWAY and ignores further streams of the client; where Node does
-   * not let it be set, it is 1000 at once and 33 a second.
-   */
-  readonly maxResetsPerSweep: number;
-  readonly streamResetBurst: number;
-  readonly streamResetsPerSecond: number;
   /**
    * Streams of one connection, and of all together, whose calls begin in one turn of the event loop. The rest wait for
    * the next turns, round-robin between connections.
    */
   readonly maxStreamStartsPerTurn: number;
   readonly maxTotalStreamStartsPerTurn: number;
-  /** Bytes that a client may send ahead on one stream, and on one connection, before the server has read them. */
-  readonly streamWindowBytes: number;
-  readonly connectionWindowBytes: number;
+  /** Bytes of one connection that are read in one turn of the event loop; the rest waits for the next turns. */
+  readonly maxReadBytesPerTurn: number;
   /** Unsent bytes of a bidirectional stream's messages from which on `send` returns false. */
   readonly maxStreamBufferedBytes: number;
   /**
-   * Bytes of unfinished requests, and of the windows of paused streams, for one connection. Beyond: ResourceExhausted
+   * Bytes of unfinished requests, and of data that waits for paused streams, for one connection. Beyond: ResourceExhausted
    * for the call that exceeds it.
    */
   readonly maxConnectionRequestBytes: number;
@@ -67,7 +35,7 @@ export interface TransportLimits {
    * ResourceExhausted for its further ones.
    */
   readonly maxConnectionResultBytes: number;
-  /** Bytes of all bidirectional streams of one connection. Beyond, each of them is left node's minimum buffer. */
+  /** Bytes of all bidirectional streams of one connection. Beyond, each of them is left 16 KiB. */
   readonly maxConnectionStreamBytes: number;
   /** The same for all connections together. Beyond, the connection that holds most of it is closed. */
   readonly maxTotalRequestBytes: number;
@@ -114,19 +82,24 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxReservedConnections: 64,
   maxConcurrentStreams: 50_000,
   maxTotalCalls: 200_000,
-  maxSessionMemoryMiB: 64,
   maxHeaderPairs: 64,
   maxHeaderBytes: 16 * kibibyte,
   maxSettingsEntries: 32,
   maxInvalidFrames: 100,
   maxRejectedStreams: 100,
   maxPingsPerSweep: 50_000,
-  maxSettingsPerSweep: 500,
+  maxSettingsPerSweep: 100,
   maxResetsPerSweep: 10_000,
-  streamResetBurst: 10_000,
-  streamResetsPerSecond: 1000,
+  maxWindowUpdatesPerSweep: 1_000_000,
+  maxIneffectiveFramesPerSweep: 50_000,
+  maxUnreadControlFrames: 4096,
+  maxContinuations: 16,
+  maxHeaderBlockBytes: 64 * kibibyte,
+  maxOutputBytes: 256 * kibibyte,
+  keepAliveMinTimeMs: 5000,
   maxStreamStartsPerTurn: 128,
   maxTotalStreamStartsPerTurn: 1024,
+  maxReadBytesPerTurn: 256 * kibibyte,
   streamWindowBytes: 256 * kibibyte,
   connectionWindowBytes: 4 * mebibyte,
   maxStreamBufferedBytes: mebibyte,

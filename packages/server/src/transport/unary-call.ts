@@ -1,11 +1,12 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
+import { errorCode } from '@tenure/grpc-server';
 import type { Connection } from './connection.ts';
 import { GrpcCode, GrpcStatus } from './grpc-status.ts';
 import type { RequestHead } from './request-head.ts';
 import { SingleRequestCall } from './single-request-call.ts';
 import { OutgoingReply, piecesOf } from './outgoing-reply.ts';
 import { tooLargeToSend, type UnbuiltReply } from './reply-queue.ts';
-import { fillPrefix, toStatus } from './stream-call.ts';
+import { fillPrefix, okTrailers, replyHead, toStatus } from './stream-call.ts';
 import { type LargeReply, type PiecewiseReply, type Reply, smallReplyBytes, type UnaryHandler } from './transport.ts';
 
 /** One unary call: receives the request, calls the handler, sends the response. */
@@ -14,24 +15,20 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   readonly #handle: UnaryHandler;
   /** Waits for room. */
   #unbuilt: LargeReply | undefined;
-  /** The size of a reply that was written in one piece. */
-  #replyBytes = 0;
   #outgoing: OutgoingReply | undefined;
 
   constructor(
-    stream: ServerHttp2Stream,
+    id: number,
     metadata: IncomingHttpHeaders,
     head: RequestHead,
     connection: Connection,
     handle: UnaryHandler,
   ) {
-    super(stream, metadata, head, connection);
+    super(id, metadata, head, connection);
     this.#handle = handle;
   }
 
-  start(): void {
-    this.startReading();
-  }
+  start(): void {}
 
   protected noMessage(what: 'cut off' | 'none'): GrpcStatus {
     return new GrpcStatus(GrpcCode.unknown, what === 'none' ? 'EOF' : 'unexpected EOF');
@@ -68,7 +65,7 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
 
   sendWithin(roomBytes: number): number {
     const build = this.#unbuilt;
-    if (build === undefined || this.ended || this.isGone) return 0;
+    if (build === undefined || this.ended || this.isClosed) return 0;
     let built: Buffer | PiecewiseReply | number;
     try {
       built = build.within(roomBytes);
@@ -85,15 +82,18 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
     return 0;
   }
 
+  override drained(): void {
+    if (this.#outgoing?.next() === true) this.finish(undefined);
+  }
+
   protected sweepReply(idleMs: number): void {
     // Without a reply yet the call waits for its handler, which may take until the deadline.
-    const isSending = this.#replyBytes > 0 || this.#outgoing !== undefined;
-    if (isSending && idleMs > this.connection.limits.stalledReplyTimeoutMs) this.stream.destroy();
+    const isSending = this.pendingBytes > 0 || this.#outgoing !== undefined;
+    if (isSending && idleMs > this.connection.limits.stalledReplyTimeoutMs) this.reset(errorCode.cancel);
   }
 
   protected override closed(): void {
     super.closed();
-    if (this.#replyBytes > 0) this.connection.replyBytes.giveBack(this.#replyBytes);
     this.#outgoing?.streamClosed();
     if (this.#unbuilt === undefined) return;
     this.#releaseUnbuilt();
@@ -116,7 +116,7 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
       this.#send(reply);
       return;
     }
-    if (this.ended || this.isGone) return;
+    if (this.ended || this.isClosed) return;
     if (!this.connection.resultBytes.hasRoom) {
       this.refuse(new GrpcStatus(GrpcCode.resourceExhausted, 'too many large replies wait on this connection'));
       return;
@@ -127,27 +127,26 @@ export class UnaryCall extends SingleRequestCall implements UnbuiltReply {
   }
 
   #send(framed: Buffer | PiecewiseReply): void {
-    if (this.ended || this.isGone) return;
+    if (this.ended || this.isClosed) return;
     this.lastProgress = this.connection.sweeps;
     if (!Buffer.isBuffer(framed) || framed.length > smallReplyBytes) {
       this.#sendPieces(Buffer.isBuffer(framed) ? piecesOf(framed) : framed);
       return;
     }
     fillPrefix(framed);
-    this.startReply();
-    this.#replyBytes = framed.length;
-    this.stream.write(framed);
+    this.settle();
+    if (this.session.sender.sendWhole(this, replyHead, framed, okTrailers)) return;
+    this.holdSend(framed.length);
+    this.sendHead(replyHead);
+    this.sendData(framed);
     this.finish(undefined);
-    this.connection.replyBytes.take(framed.length);
   }
 
   #sendPieces(reply: PiecewiseReply): void {
     const first = fillPrefix(reply.nextPiece(), reply.framedBytes);
-    this.startReply();
     this.settle();
-    this.#outgoing = new OutgoingReply(this.stream, reply, first, this.connection.replyBytes, (isAll) => {
-      this.lastProgress = this.connection.sweeps;
-      if (isAll) this.finish(undefined);
-    });
+    this.sendHead(replyHead);
+    this.#outgoing = new OutgoingReply(this, reply, this.connection.replyBytes);
+    this.#outgoing.begin(first);
   }
 }

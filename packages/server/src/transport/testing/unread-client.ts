@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { frameMessage } from '@tenure/test-support';
 
@@ -12,7 +11,7 @@ export class UnreadClient {
   constructor(port: number) {
     this.session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } });
     this.session.on('error', () => {});
-    this.closed = once(this.session, 'close');
+    this.closed = new Promise((resolve) => this.session.on('close', resolve));
   }
 
   call(path: string): ClientHttp2Stream {

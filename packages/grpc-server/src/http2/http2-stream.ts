@@ -1,0 +1,151 @@
+import type { Http2Session } from './http2-session.ts';
+import type { HeaderBlock } from './header-block.ts';
+import type { QueuedStream, SendQueue } from './send-queue.ts';
+import { errorCode } from './wire-constants.ts';
+
+/**
+ * One stream of a connection: a call extends it, so that a call is one object. Its two directions end separately. What
+ * is sent leaves in the order of the calls: headers, data, then trailers or nothing.
+ *
+ * The fields that are not methods are maintained by the session.
+ */
+export abstract class Http2Stream implements QueuedStream {
+  readonly session: Http2Session;
+  readonly id: number;
+  /** The client has finished: no more data will arrive. */
+  remoteEnded = false;
+  /** The end of this side has been written. */
+  localEnded = false;
+  isClosed = false;
+  /** Headers have been sent, or wait to be. */
+  headersSent = false;
+  /** The end of this side has been asked for. */
+  isEnding = false;
+  /** NO_ERROR while the stream has not been reset. */
+  resetCode: number = errorCode.noError;
+  /** Bytes of the request body that have not arrived, by its content-length; -1 without one. */
+  expectedBytes = -1;
+  /** The client's window is its initial window and this. */
+  sendDelta = 0;
+  /** What the client may still send, and what of it has been read since the last WINDOW_UPDATE. */
+  receiveWindow: number;
+  readBytes = 0;
+  /** The window that the client is given: it grows while its data is read. */
+  grantedWindow: number;
+  pendingHead: HeaderBlock | undefined;
+  pendingData: Buffer | undefined;
+  /** Further data, after pendingData, from this index on. */
+  pendingMore: Buffer[] | undefined;
+  pendingMoreAt = 0;
+  pendingBytes = 0;
+  pendingTrailers: HeaderBlock | undefined;
+  /** The memory of data that has left is counted by its writer, until `afterOutput` of the sender. */
+  countsOutput = false;
+  /** Data that arrived while the stream was paused. */
+  heldData: Buffer[] | undefined;
+  heldBytes = 0;
+  isPaused = false;
+  hasHalfClosed = false;
+  queue: SendQueue<never> | undefined = undefined;
+  queuedBefore: QueuedStream | undefined = undefined;
+  queuedAfter: QueuedStream | undefined = undefined;
+
+  constructor(session: Http2Session, id: number) {
+    this.session = session;
+    this.id = id;
+    this.receiveWindow = session.windows.initialStreamWindow;
+    this.grantedWindow = session.windows.initialStreamWindow;
+  }
+
+  /** The stream has been opened by its headers; data follows in later calls. */
+  abstract start(): void;
+
+  /**
+   * Data of the client, valid until the call returns. `isLast`: the client ends with it, and `halfClosed` follows at
+   * once.
+   */
+  abstract received(chunk: Buffer, isLast: boolean): void;
+
+  /** The client has finished sending. */
+  abstract halfClosed(): void;
+
+  /** `heldBytes` has changed. */
+  abstract held(): void;
+
+  /** Bytes of data have left for the socket: the windows had room for them. */
+  abstract dataSent(bytes: number): void;
+
+  /** All data has left: more may be sent. Called after at least one `dataSent`. */
+  abstract drained(): void;
+
+  /** The stream is over: both sides have ended, or it was reset, or the connection ended. Called once. */
+  abstract streamClosed(): void;
+
+  /** Headers, once. With `endsStream` nothing follows. */
+  sendHead(head: HeaderBlock, endsStream = false): void {
+    if (this.isClosed || this.headersSent) return;
+    this.headersSent = true;
+    this.pendingHead = head;
+    if (endsStream) this.isEnding = true;
+    this.session.sender.send(this);
+  }
+
+  /** Data, which must not change afterwards. After the end of the stream it is dropped. */
+  sendData(data: Buffer): void {
+    if (this.#add(data)) this.session.sender.send(this);
+  }
+
+  /** Data that leaves at the end of the turn, together with what else the stream writes until then. */
+  sendDataLater(data: Buffer): void {
+    if (this.#add(data)) this.session.sender.sendLater(this);
+  }
+
+  /** The end of this side, after all data, with trailers if there are any. */
+  sendEnd(trailers?: HeaderBlock): void {
+    if (this.isClosed || this.isEnding) return;
+    this.isEnding = true;
+    this.pendingTrailers = trailers;
+    this.session.sender.send(this);
+  }
+
+  /** Ends both sides at once; what has not been sent is dropped. */
+  reset(code: number): void {
+    if (!this.isClosed) this.session.resetStream(this, code);
+  }
+
+  /** Stops `received` and `halfClosed`: data is held, and the client is stopped by its window. */
+  pauseData(): void {
+    this.isPaused = true;
+  }
+
+  /** Goes on, at once for what is held. */
+  resumeData(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.session.readHeld(this);
+  }
+
+  /** For the sender: the data after pendingData. */
+  takeMore(): Buffer | undefined {
+    const more = this.pendingMore;
+    if (more === undefined) return undefined;
+    const next = more[this.pendingMoreAt];
+    this.pendingMoreAt += 1;
+    if (this.pendingMoreAt >= more.length) {
+      this.pendingMore = undefined;
+      this.pendingMoreAt = 0;
+    } else if (this.pendingMoreAt > 1024) {
+      this.pendingMore = more.slice(this.pendingMoreAt);
+      this.pendingMoreAt = 0;
+    }
+    return next;
+  }
+
+  #add(data: Buffer): boolean {
+    if (this.isClosed || this.isEnding || data.length === 0) return false;
+    if (this.pendingData === undefined) this.pendingData = data;
+    else (this.pendingMore ??= []).push(data);
+    this.pendingBytes += data.length;
+    return true;
+  }
+}

@@ -1,0 +1,394 @@
+import type { Socket } from 'node:net';
+import { HpackEncoder } from '../hpack/hpack-encoder.ts';
+import { flushLater } from './flush-turn.ts';
+import type { HeaderBlock } from './header-block.ts';
+import type { Http2Stream } from './http2-stream.ts';
+import { type OutputBatch, OutputBuffer, releaseSlabs } from './output-buffer.ts';
+import type { PingPolicy } from './ping-policy.ts';
+import { removeFromQueue, SendQueue } from './send-queue.ts';
+import { defaultWindowBytes, flag, frameType, maxFrameBytes, maxWindowBytes } from './wire-constants.ts';
+
+/** Data of one stream that is sent before the next stream has its turn. */
+const quantumBytes = maxFrameBytes;
+
+export interface SenderOptions {
+  readonly socket: Socket;
+  readonly maxOutputBytes: number;
+  readonly maxUnreadControlFrames: number;
+  readonly pings: PingPolicy;
+  /** Memory for what the socket has not taken; negative when it is free. */
+  readonly onHeld: (bytes: number) => void;
+  /** The client does not read the answers to its control frames. */
+  readonly onUnreadControlFrames: () => void;
+  /** Both sides of a stream have ended. */
+  readonly onStreamEnded: (stream: Http2Stream) => void;
+  /** Everything has been taken by the socket. */
+  readonly onIdle: () => void;
+}
+
+interface EncodedBlock {
+  readonly generation: number;
+  readonly bytes: Buffer;
+}
+
+/**
+ * The sending half of a connection. Frames are written to a buffer, which goes to the socket once in each turn of the
+ * event loop. While the socket has not taken the last write, no more than `maxOutputBytes` are added: streams wait
+ * instead, and what waits is theirs to bound.
+ */
+export class SessionSender {
+  readonly #options: SenderOptions;
+  readonly #socket: Socket;
+  readonly #output = new OutputBuffer();
+  readonly #encoder = new HpackEncoder();
+  readonly #encoded: (EncodedBlock | undefined)[] = [];
+  /** Streams that may send. */
+  readonly #ready = new SendQueue<Http2Stream>();
+  /** Streams that wait for the window of the connection, and for their own. */
+  readonly #waitForConnection = new SendQueue<Http2Stream>();
+  readonly #waitForOwn = new SendQueue<Http2Stream>();
+  #connectionWindow = defaultWindowBytes;
+  #initialWindow = defaultWindowBytes;
+  #initialWindowGrew = false;
+  #advancing: Http2Stream | undefined;
+  #inFlight: OutputBatch | undefined;
+  /** Writes that the socket took at once, whose callbacks are still to come. */
+  #takenAtOnce = 0;
+  #controlFrames = 0;
+  /** To be called when the output, and when the batch in flight, has been taken. */
+  #afterOutput: (() => void)[] = [];
+  #afterInFlight: (() => void)[] = [];
+  #isFlushDue = false;
+  #isClosed = false;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    this.#socket = options.socket;
+  }
+
+  /** Sends what the stream has, as far as windows and socket allow; the rest follows when they do. */
+  send(stream: Http2Stream): void {
+    if (this.#isClosed || this.#advancing === stream) return;
+    // A stream that waits for its own window may still begin its headers, which need none.
+    if (stream.queue !== undefined && stream.queue !== (this.#waitForOwn as unknown)) return;
+    if (this.#isFull) this.#ready.push(stream);
+    else this.#advance(stream);
+    this.#flushSoon();
+  }
+
+  /** The same, at the end of the turn. */
+  sendLater(stream: Http2Stream): void {
+    if (this.#isClosed || stream.queue !== undefined || this.#advancing === stream) return;
+    this.#ready.push(stream);
+    this.#flushSoon();
+  }
+
+  /**
+   * Headers, one message and trailers at once, if the socket and both windows have room for them now; else nothing, and
+   * false. The stream has sent nothing before.
+   */
+  sendWhole(stream: Http2Stream, head: HeaderBlock, data: Buffer, trailers: HeaderBlock): boolean {
+    const { length } = data;
+    if (this.#isFull || this.#isClosed || length > maxFrameBytes || length > this.#connectionWindow) return false;
+    if (length > this.#initialWindow + stream.sendDelta || this.#waitForConnection.first !== undefined) return false;
+    stream.headersSent = true;
+    stream.isEnding = true;
+    this.#writeHeaders(stream.id, head, 0);
+    this.#connectionWindow -= length;
+    this.#output.head(frameType.data, 0, stream.id, length);
+    this.#output.bytesOf(data, 0, length);
+    this.#writeHeaders(stream.id, trailers, flag.endStream);
+    this.#ended(stream);
+    this.#flushSoon();
+    return true;
+  }
+
+  /** A frame of at most eight bytes without a stream's data. */
+  control(type: number, flags: number, streamId: number, words: readonly number[]): void {
+    if (this.#isClosed) return;
+    this.#controlFrames += 1;
+    this.#output.head(type, flags, streamId, words.length * 4);
+    for (const word of words) this.#output.uint32(word);
+    if (this.#controlFrames > this.#options.maxUnreadControlFrames) this.#options.onUnreadControlFrames();
+    this.#flushSoon();
+  }
+
+  /** SETTINGS, as pairs of an identifier and a value. */
+  settings(pairs: readonly (readonly [identifier: number, value: number])[]): void {
+    this.#output.head(frameType.settings, 0, 0, pairs.length * 6);
+    for (const [identifier, value] of pairs) {
+      this.#output.uint16(identifier);
+      this.#output.uint32(value);
+    }
+    this.#flushSoon();
+  }
+
+  goAway(lastStreamId: number, code: number, text = ''): void {
+    if (this.#isClosed) return;
+    const bytes = Buffer.from(text, 'latin1');
+    this.#output.head(frameType.goAway, 0, 0, 8 + bytes.length);
+    this.#output.uint32(lastStreamId);
+    this.#output.uint32(code);
+    this.#output.bytesOf(bytes, 0, bytes.length);
+    this.#flushSoon();
+  }
+
+  /** The stream is over: it leaves its queue, and RST_STREAM tells the client if `code` is given. */
+  drop(stream: Http2Stream, code?: number): void {
+    removeFromQueue(stream);
+    stream.pendingHead = undefined;
+    stream.pendingData = undefined;
+    stream.pendingMore = undefined;
+    stream.pendingBytes = 0;
+    stream.pendingTrailers = undefined;
+    if (code !== undefined) this.control(frameType.rstStream, 0, stream.id, [code]);
+  }
+
+  /** False when the window would become too large. */
+  addConnectionWindow(bytes: number): boolean {
+    this.#connectionWindow += bytes;
+    if (this.#waitForConnection.first !== undefined) this.#flushSoon();
+    return this.#connectionWindow <= maxWindowBytes;
+  }
+
+  addStreamWindow(stream: Http2Stream, bytes: number): boolean {
+    stream.sendDelta += bytes;
+    const window = this.#initialWindow + stream.sendDelta;
+    if (window > maxWindowBytes) return false;
+    if (window > 0 && stream.queue === (this.#waitForOwn as unknown)) {
+      this.#ready.push(stream);
+      this.#flushSoon();
+    }
+    return true;
+  }
+
+  /** The setting applies to open streams too: what their windows were changed by since stays. */
+  setInitialWindow(bytes: number): void {
+    if (bytes > this.#initialWindow && this.#waitForOwn.first !== undefined) {
+      // Once in a turn, however many SETTINGS arrive in it.
+      this.#initialWindowGrew = true;
+      this.#flushSoon();
+    }
+    this.#initialWindow = bytes;
+  }
+
+  setTableBytes(bytes: number): void {
+    this.#encoder.setPeerTableBytes(bytes);
+  }
+
+  /** Writes what there is, then ends the socket's writing side. Nothing can be sent afterwards. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const batch = this.#output.take();
+    if (this.#socket.destroyed) return;
+    if (batch !== undefined) for (const part of batch.parts) this.#socket.write(part);
+    this.#socket.end();
+  }
+
+  /** The socket is gone: its memory is free. */
+  socketClosed(): void {
+    this.#isClosed = true;
+    const batch = this.#inFlight;
+    this.#inFlight = undefined;
+    this.#output.take();
+    if (batch !== undefined) this.#options.onHeld(-batch.heldBytes);
+    for (const callback of [...this.#afterInFlight.splice(0), ...this.#afterOutput.splice(0)]) callback();
+  }
+
+  /** Calls back when all that has been written until now has been taken by the socket, or the connection is over. */
+  afterOutput(callback: () => void): void {
+    if (this.#isClosed || this.isIdle) callback();
+    else if (this.#output.bytes > 0) this.#afterOutput.push(callback);
+    else this.#afterInFlight.push(callback);
+  }
+
+  /** True when the socket has taken everything. */
+  get isIdle(): boolean {
+    return this.#output.bytes === 0 && this.#inFlight === undefined;
+  }
+
+  /** Called at the end of the turn. */
+  flush(): void {
+    this.#isFlushDue = false;
+    if (this.#isClosed || this.#inFlight !== undefined) return;
+    if (this.#initialWindowGrew) this.#wakeAll();
+    this.#pump();
+    const batch = this.#output.take();
+    if (batch !== undefined) this.#write(batch);
+    else this.#options.onIdle();
+  }
+
+  get #isFull(): boolean {
+    return this.#output.bytes >= this.#options.maxOutputBytes;
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushDue || this.#inFlight !== undefined || this.#isClosed) return;
+    this.#isFlushDue = true;
+    flushLater(this);
+  }
+
+  #wakeAll(): void {
+    this.#initialWindowGrew = false;
+    for (let stream = this.#waitForOwn.first; stream !== undefined; stream = this.#waitForOwn.first) {
+      this.#ready.push(stream);
+    }
+  }
+
+  /** Streams that wait for the connection go first: later ones would take its window from them. */
+  #pump(): void {
+    while (!this.#isFull) {
+      const waiting = this.#connectionWindow > 0 ? this.#waitForConnection.first : undefined;
+      const stream = waiting ?? this.#ready.first;
+      if (stream === undefined) return;
+      removeFromQueue(stream);
+      this.#advance(stream);
+    }
+  }
+
+  #advance(stream: Http2Stream): void {
+    const before = this.#advancing;
+    this.#advancing = stream;
+    if (stream.pendingHead !== undefined) this.#sendHead(stream, stream.pendingHead);
+    const isDone = this.#sendData(stream);
+    if (isDone && stream.isEnding && !stream.isClosed && !stream.localEnded) this.#sendEnd(stream);
+    this.#advancing = before;
+  }
+
+  #sendHead(stream: Http2Stream, head: HeaderBlock): void {
+    stream.pendingHead = undefined;
+    const isAll = stream.isEnding && stream.pendingBytes === 0 && stream.pendingTrailers === undefined;
+    this.#writeHeaders(stream.id, head, isAll ? flag.endStream : 0);
+    if (isAll) this.#ended(stream);
+  }
+
+  /** True when all data has been sent; else the stream waits in a queue, or is closed. */
+  #sendData(stream: Http2Stream): boolean {
+    let sentBytes = 0;
+    while (stream.pendingBytes > 0) {
+      if (this.#connectionWindow <= 0) {
+        this.#waitForConnection.push(stream);
+        return false;
+      }
+      const ownWindow = this.#initialWindow + stream.sendDelta;
+      if (ownWindow <= 0) {
+        this.#waitForOwn.push(stream);
+        return false;
+      }
+      if (sentBytes >= quantumBytes || (sentBytes > 0 && this.#isFull)) {
+        this.#ready.push(stream);
+        return false;
+      }
+      sentBytes += this.#sendFrame(stream, Math.min(this.#connectionWindow, ownWindow));
+      if (stream.isClosed) return false;
+      if (stream.pendingBytes === 0) stream.drained();
+    }
+    return !stream.isClosed;
+  }
+
+  /** Sends one DATA frame, and returns the bytes of data in it. */
+  #sendFrame(stream: Http2Stream, windowBytes: number): number {
+    const bytes = Math.min(windowBytes, maxFrameBytes, stream.pendingBytes);
+    const isLast = bytes === stream.pendingBytes && stream.isEnding && stream.pendingTrailers === undefined;
+    this.#connectionWindow -= bytes;
+    stream.sendDelta -= bytes;
+    stream.pendingBytes -= bytes;
+    this.#output.head(frameType.data, isLast ? flag.endStream : 0, stream.id, bytes);
+    this.#moveData(stream, bytes);
+    stream.dataSent(bytes);
+    if (isLast && !stream.isClosed) this.#ended(stream);
+    return bytes;
+  }
+
+  #moveData(stream: Http2Stream, bytes: number): void {
+    let left = bytes;
+    while (left > 0) {
+      const data = stream.pendingData!;
+      const count = Math.min(left, data.length);
+      this.#output.bytesOf(data, 0, count, !stream.countsOutput);
+      left -= count;
+      stream.pendingData = count < data.length ? data.subarray(count) : stream.takeMore();
+    }
+  }
+
+  #sendEnd(stream: Http2Stream): void {
+    const { pendingTrailers: trailers } = stream;
+    stream.pendingTrailers = undefined;
+    if (trailers !== undefined) this.#writeHeaders(stream.id, trailers, flag.endStream);
+    else this.#output.head(frameType.data, flag.endStream, stream.id, 0);
+    this.#ended(stream);
+  }
+
+  #ended(stream: Http2Stream): void {
+    stream.localEnded = true;
+    if (stream.remoteEnded) this.#options.onStreamEnded(stream);
+  }
+
+  #writeHeaders(streamId: number, block: HeaderBlock, flags: number): void {
+    this.#options.pings.sent();
+    const bytes = this.#encode(block);
+    const { length } = bytes;
+    const first = Math.min(length, maxFrameBytes);
+    const isWhole = first === length;
+    this.#output.head(frameType.headers, isWhole ? flags | flag.endHeaders : flags, streamId, first);
+    this.#output.bytesOf(bytes, 0, first);
+    for (let at = first; at < length; at += maxFrameBytes) {
+      const end = Math.min(length, at + maxFrameBytes);
+      this.#output.head(frameType.continuation, end === length ? flag.endHeaders : 0, streamId, end - at);
+      this.#output.bytesOf(bytes, at, end);
+    }
+  }
+
+  #encode(block: HeaderBlock): Buffer {
+    const { slot } = block;
+    if (slot < 0) return this.#encoder.encode(block.fields);
+    const known = this.#encoded[slot];
+    if (known !== undefined && known.generation === this.#encoder.generation) return known.bytes;
+    const { generation } = this.#encoder;
+    const bytes = this.#encoder.encode(block.fields);
+    // Bytes that changed the dynamic table mean something else the next time.
+    if (generation === this.#encoder.generation) this.#encoded[slot] = { generation, bytes };
+    return bytes;
+  }
+
+  #write(batch: OutputBatch): void {
+    const { parts } = batch;
+    const last = parts.length - 1;
+    this.#inFlight = batch;
+    this.#afterInFlight = this.#afterOutput;
+    if (this.#afterOutput.length > 0) this.#afterOutput = [];
+    this.#options.onHeld(batch.heldBytes);
+    if (last === 0) {
+      this.#socket.write(parts[0]!, this.#onWritten);
+    } else {
+      this.#socket.cork();
+      for (let index = 0; index < last; index++) this.#socket.write(parts[index]!);
+      this.#socket.write(parts[last]!, this.#onWritten);
+      this.#socket.uncork();
+    }
+    // The kernel has taken all of it: the callback, which comes later, need not be awaited.
+    if (this.#socket.writableLength === 0 && this.#inFlight === batch) {
+      this.#takenAtOnce += 1;
+      this.#taken();
+    }
+  }
+
+  readonly #onWritten = (): void => {
+    if (this.#takenAtOnce > 0) this.#takenAtOnce -= 1;
+    else this.#taken();
+  };
+
+  #taken(): void {
+    const batch = this.#inFlight;
+    if (batch === undefined) return;
+    this.#inFlight = undefined;
+    this.#controlFrames = 0;
+    releaseSlabs(batch.slabs);
+    this.#options.onHeld(-batch.heldBytes);
+    if (this.#afterInFlight.length > 0) for (const callback of this.#afterInFlight.splice(0)) callback();
+    const hasMore = this.#output.bytes > 0 || this.#ready.first !== undefined;
+    if (hasMore || (this.#connectionWindow > 0 && this.#waitForConnection.first !== undefined)) this.#flushSoon();
+    else this.#options.onIdle();
+  }
+}
