@@ -1,17 +1,17 @@
 import { readUint31 } from './frame-reader.ts';
-import type { Http2Session } from './http2-session.ts';
-import { errorCode, flag, frameType, maxFrameBytes, maxWindowBytes, setting } from './wire-constants.ts';
+import type { SessionState } from './session-state.ts';
+import { errorCode, flag, frameType, maxFrameBytes, maxWindowBytes, setting } from './frame-type.ts';
 
 /** The largest value of SETTINGS_MAX_FRAME_SIZE. */
 const maxSettableFrameBytes = 2 ** 24 - 1;
 
 /** All frames of one connection but HEADERS, CONTINUATION and DATA. */
 export class ControlFrames {
-  readonly #session: Http2Session;
+  readonly #session: SessionState;
   /** The client has sent its first SETTINGS. */
   hasSettings = false;
 
-  constructor(session: Http2Session) {
+  constructor(session: SessionState) {
     this.#session = session;
   }
 

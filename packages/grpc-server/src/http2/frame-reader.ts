@@ -1,4 +1,4 @@
-import { frameHeadBytes } from './wire-constants.ts';
+import { frameHeadBytes } from './frame-type.ts';
 
 export interface FrameSink {
   /**

@@ -4,11 +4,11 @@ import { FrameReader, type FrameSink } from './frame-reader.ts';
 import type { Http2Stream } from './http2-stream.ts';
 import { PingPolicy } from './ping-policy.ts';
 import { ReceiveWindows } from './receive-windows.ts';
-import type { ReceivedHead } from './request-head-reader.ts';
 import { RequestFrames } from './request-frames.ts';
 import { FrameCounts, type SessionLimits } from './session-limits.ts';
+import type { SessionOwner, SessionState } from './session-state.ts';
 import { SessionSender } from './session-sender.ts';
-import { clientPreface, errorCode, frameType, maxFrameBytes, maxStreamId, setting } from './wire-constants.ts';
+import { clientPreface, errorCode, frameType, maxFrameBytes, maxStreamId, setting } from './frame-type.ts';
 
 /** How long a closed connection may still read what was sent to it, the reason above all. */
 const lingerMs = 1000;
@@ -17,33 +17,11 @@ const drainNoticeMs = 1000;
 /** Streams that were reset here, whose late frames are ignored. */
 const maxRememberedResets = 1000;
 
-/** The server above a connection. */
-export interface SessionOwner {
-  /** Creates the stream of a new request; its `start` is called next. Undefined when the connection is to end. */
-  open(id: number, head: ReceivedHead): Http2Stream | undefined;
-  /**
-   * Whether one more request may begin in this turn of the event loop. After false the session reads on when
-   * `resumeReading` is called.
-   */
-  mayOpen(): boolean;
-  /** Bytes have been read in this turn; false as above. */
-  mayRead(bytes: number): boolean;
-  /** Memory for frames: those that the socket has not taken, and one that has not arrived completely. */
-  outputHeld(bytes: number): void;
-  inputHeld(bytes: number): void;
-  /** The client misbehaves: the owner closes the connection. */
-  misbehaved(reason: string): void;
-  /** An error of the client, or of the socket, for the log: the connection is ending. */
-  failed(reason: string): void;
-  /** The socket is closed, and all streams are. Called once. */
-  closed(): void;
-}
-
 /**
  * The server's side of one HTTP/2 connection (RFC 9113) on a socket that has not been read: frames in, frames out, the
  * state of streams, flow control, and the counts that limit a client. A stream is an object of the server above.
  */
-export class Http2Session implements FrameSink {
+export class Http2Session implements FrameSink, SessionState {
   readonly socket: Socket;
   readonly sender: SessionSender;
   readonly limits: SessionLimits;

@@ -1,7 +1,29 @@
-import type { Http2Session } from './http2-session.ts';
 import type { HeaderBlock } from './header-block.ts';
 import type { QueuedStream, SendQueue } from './send-queue.ts';
-import { errorCode } from './wire-constants.ts';
+import { errorCode } from './frame-type.ts';
+
+/** What a stream needs of its connection. */
+export interface StreamSession {
+  readonly sender: StreamSender;
+  readonly windows: { readonly initialStreamWindow: number };
+  resetStream(stream: Http2Stream, code: number): void;
+  /** Passes on what the stream held while it was paused. */
+  readHeld(stream: Http2Stream): void;
+}
+
+export interface StreamSender {
+  /** Sends what the stream has, as far as windows and socket allow; the rest follows when they do. */
+  send(stream: Http2Stream): void;
+  /** The same, at the end of the turn. */
+  sendLater(stream: Http2Stream): void;
+  /**
+   * Headers, one message and trailers at once, if the socket and both windows have room for them now; else nothing, and
+   * false. The stream has sent nothing before.
+   */
+  sendWhole(stream: Http2Stream, head: HeaderBlock, data: Buffer, trailers: HeaderBlock): boolean;
+  /** Calls back when all that has been written until now has been taken by the socket, or the connection is over. */
+  afterOutput(callback: () => void): void;
+}
 
 /**
  * One stream of a connection: a call extends it, so that a call is one object. Its two directions end separately. What
@@ -10,7 +32,7 @@ import { errorCode } from './wire-constants.ts';
  * The fields that are not methods are maintained by the session.
  */
 export abstract class Http2Stream implements QueuedStream {
-  readonly session: Http2Session;
+  readonly session: StreamSession;
   readonly id: number;
   /** The client has finished: no more data will arrive. */
   remoteEnded = false;
@@ -50,7 +72,7 @@ export abstract class Http2Stream implements QueuedStream {
   queuedBefore: QueuedStream | undefined = undefined;
   queuedAfter: QueuedStream | undefined = undefined;
 
-  constructor(session: Http2Session, id: number) {
+  constructor(session: StreamSession, id: number) {
     this.session = session;
     this.id = id;
     this.receiveWindow = session.windows.initialStreamWindow;

@@ -1,11 +1,11 @@
-import { frameHeadBytes } from './wire-constants.ts';
+import { frameHeadBytes } from './frame-type.ts';
 
 /** Small frames are written one after the other into slabs of this size. */
 const slabBytes = 16_384;
 /** Slabs that are kept for the next turn, for all connections together. */
 const maxFreeSlabs = 64;
 /** A payload of at least this size is passed to the socket as it is; a smaller one is cheaper to copy. */
-export const minReferencedBytes = 4096;
+const minReferencedBytes = 4096;
 
 const freeSlabs: Buffer[] = [];
 

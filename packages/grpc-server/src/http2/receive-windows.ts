@@ -1,15 +1,15 @@
 import type { Http2Stream } from './http2-stream.ts';
 import type { SessionLimits } from './session-limits.ts';
 import type { SessionSender } from './session-sender.ts';
-import { defaultWindowBytes, frameType } from './wire-constants.ts';
+import { defaultWindowBytes, frameType } from './frame-type.ts';
 
 /** The windows that a client has at first. They double while its data is read, up to their limits. */
 const firstStreamBytes = 65_536;
 const firstConnectionBytes = 1_048_576;
 
 /**
- * What the client of one connection may send before it is read. The window of the connection is given back at once: data
- * of a paused stream is bounded by the window of the stream, and must not stop the others.
+ * What the client of one connection may send before it is read. The window of the connection is given back at once:
+ * data of a paused stream is bounded by the window of the stream, and must not stop the others.
  */
 export class ReceiveWindows {
   readonly initialStreamWindow: number;

@@ -1,9 +1,9 @@
 import { HpackError } from '../hpack/hpack-error.ts';
 import { readUint31 } from './frame-reader.ts';
-import type { Http2Session } from './http2-session.ts';
 import type { Http2Stream } from './http2-stream.ts';
 import { type ReceivedHead, RequestHeadReader } from './request-head-reader.ts';
-import { errorCode, flag } from './wire-constants.ts';
+import type { SessionState } from './session-state.ts';
+import { errorCode, flag } from './frame-type.ts';
 
 /** A header block that is not complete. */
 interface OpenBlock {
@@ -15,14 +15,14 @@ interface OpenBlock {
 
 /** HEADERS, CONTINUATION and DATA of one connection: the requests of its client. */
 export class RequestFrames {
-  readonly #session: Http2Session;
+  readonly #session: SessionState;
   readonly #heads: RequestHeadReader;
   #block: OpenBlock | undefined;
   #rejectedStreams = 0;
   /** The stream of the last frame: the next frame is often of the same. */
   #last: Http2Stream | undefined;
 
-  constructor(session: Http2Session) {
+  constructor(session: SessionState) {
     this.#session = session;
     this.#heads = new RequestHeadReader(session.limits);
   }

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
 import { flushLater } from './flush-turn.ts';
 import type { HeaderBlock } from './header-block.ts';
-import type { Http2Stream } from './http2-stream.ts';
+import type { Http2Stream, StreamSender } from './http2-stream.ts';
 import { type OutputBatch, OutputBuffer, releaseSlabs } from './output-buffer.ts';
 import type { PingPolicy } from './ping-policy.ts';
 import { removeFromQueue, SendQueue } from './send-queue.ts';
-import { defaultWindowBytes, flag, frameType, maxFrameBytes, maxWindowBytes } from './wire-constants.ts';
+import { defaultWindowBytes, flag, frameType, maxFrameBytes, maxWindowBytes } from './frame-type.ts';
 
 /** Data of one stream that is sent before the next stream has its turn. */
 const quantumBytes = maxFrameBytes;
@@ -36,7 +36,7 @@ interface EncodedBlock {
  * event loop. While the socket has not taken the last write, no more than `maxOutputBytes` are added: streams wait
  * instead, and what waits is theirs to bound.
  */
-export class SessionSender {
+export class SessionSender implements StreamSender {
   readonly #options: SenderOptions;
   readonly #socket: Socket;
   readonly #output = new OutputBuffer();
@@ -66,7 +66,6 @@ export class SessionSender {
     this.#socket = options.socket;
   }
 
-  /** Sends what the stream has, as far as windows and socket allow; the rest follows when they do. */
   send(stream: Http2Stream): void {
     if (this.#isClosed || this.#advancing === stream) return;
     // A stream that waits for its own window may still begin its headers, which need none.
@@ -76,17 +75,12 @@ export class SessionSender {
     this.#flushSoon();
   }
 
-  /** The same, at the end of the turn. */
   sendLater(stream: Http2Stream): void {
     if (this.#isClosed || stream.queue !== undefined || this.#advancing === stream) return;
     this.#ready.push(stream);
     this.#flushSoon();
   }
 
-  /**
-   * Headers, one message and trailers at once, if the socket and both windows have room for them now; else nothing, and
-   * false. The stream has sent nothing before.
-   */
   sendWhole(stream: Http2Stream, head: HeaderBlock, data: Buffer, trailers: HeaderBlock): boolean {
     const { length } = data;
     if (this.#isFull || this.#isClosed || length > maxFrameBytes || length > this.#connectionWindow) return false;
@@ -196,7 +190,6 @@ export class SessionSender {
     for (const callback of [...this.#afterInFlight.splice(0), ...this.#afterOutput.splice(0)]) callback();
   }
 
-  /** Calls back when all that has been written until now has been taken by the socket, or the connection is over. */
   afterOutput(callback: () => void): void {
     if (this.#isClosed || this.isIdle) callback();
     else if (this.#output.bytes > 0) this.#afterOutput.push(callback);

@@ -6,7 +6,7 @@ import type { MethodHandler } from './transport.ts';
 const pieceBytes = 64 * 1024;
 const patience = { timeout: 20_000, interval: 5 };
 
-test('a piece of a reply is built when the one before has left, and all bytes are held until the last one', async () => {
+test('a piece of a reply is built when the one before has left, and all are held until the last one', async () => {
   let pieces = 0;
   const reply: MethodHandler = {
     kind: 'unary',

@@ -24,8 +24,8 @@ export interface TransportLimits extends SessionLimits {
   /** Unsent bytes of a bidirectional stream's messages from which on `send` returns false. */
   readonly maxStreamBufferedBytes: number;
   /**
-   * Bytes of unfinished requests, and of data that waits for paused streams, for one connection. Beyond: ResourceExhausted
-   * for the call that exceeds it.
+   * Bytes of unfinished requests, and of data that waits for paused streams, for one connection. Beyond:
+   * ResourceExhausted for the call that exceeds it.
    */
   readonly maxConnectionRequestBytes: number;
   /** Bytes of unary replies that wait for one connection's reader. Beyond: ResourceExhausted for its further calls. */
