@@ -85,10 +85,11 @@ function call(path: string): Call {
   };
 }
 
-async function ask(routes: ReturnType<typeof guarded>['routes'], path: string): Promise<string> {
+async function ask(routes: ReturnType<typeof guarded>['routes'], path: string, token?: string): Promise<string> {
   const handler = routes.get(path);
+  const metadata = token === undefined ? {} : { token };
   try {
-    if (handler?.kind === 'unary') await handler.handle(Buffer.alloc(0), call(path));
+    if (handler?.kind === 'unary') await handler.handle(Buffer.alloc(0), { ...call(path), metadata });
     if (handler?.kind === 'serverStream') await handler.handle(Buffer.alloc(0), call(path), async () => {});
     return 'answered';
   } catch (error) {
@@ -120,6 +121,14 @@ describe('a guarded call', () => {
     expect(await ask(routes, snapshot)).toBe('answered');
     expect(await ask(routes, put)).toBe('answered');
     expect(seen).toEqual([undefined, undefined]);
+  });
+
+  test('with a token gets its requester on a server that does not know yet that authentication is enabled', async () => {
+    const { routes, seen, user, become, fallBehind } = guarded({ enabled: false });
+    become(user('ann'));
+    fallBehind({ kind: 'enable' });
+    expect(await ask(routes, put, 'a token')).toBe('answered');
+    expect(seen).toEqual([user('ann')]);
   });
 
   test('of a method for users or for root is refused before its handler has it', async () => {

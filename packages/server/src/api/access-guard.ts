@@ -6,7 +6,7 @@ import {
   type Requester,
   type StateMachine,
 } from '@tenure/core';
-import type { Authenticator } from '../auth/authenticator.ts';
+import { type Authenticator, carriesToken } from '../auth/authenticator.ts';
 import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 import { type MethodAccess, methodAccess } from './method-access.ts';
@@ -66,6 +66,8 @@ export class AccessGuard {
             const guarded = new GuardedMessages(call, () => {
               // While a token is looked up, the requester stays that of the messages that the handler has.
               if (this.#options.state.auth.enabled) return this.#identify(access, call);
+              const isCurrent = carriesToken(call) ? this.#options.caughtUp() : undefined;
+              if (isCurrent !== undefined) return isCurrent.then(() => this.#identify(access, call));
               call.requester = undefined;
               return undefined;
             });
@@ -81,14 +83,19 @@ export class AccessGuard {
     if (access === 'anyone') return undefined;
     const { state, caughtUp } = this.#options;
     // What only root may ask for is rare: also while authentication is disabled here, another server may have enabled
-    // it. Nothing later refuses what is answered from here, as a snapshot is, and a command gets its requester now.
-    const isCurrent = access === 'root' || (access === 'user' && state.auth.enabled) ? caughtUp() : undefined;
+    // it. Nothing later refuses what is answered from here, as a snapshot is, and a command gets its requester now. A
+    // client with a token probably knows more than this server: without its requester the call would be refused.
+    const mayLag = state.auth.enabled ? access === 'user' : carriesToken(call);
+    const isCurrent = access === 'root' || mayLag ? caughtUp() : undefined;
     if (isCurrent !== undefined) return isCurrent.then(() => this.#identify(access, call));
     return this.#identify(access, call);
   }
 
   #identify(access: MethodAccess, call: Call): Promise<void> | undefined {
-    if (!this.#options.state.auth.enabled) return undefined;
+    if (!this.#options.state.auth.enabled) {
+      call.requester = undefined;
+      return undefined;
+    }
     const requester = this.#options.authenticator.requesterOf(call);
     if (requester instanceof Promise) return answered(requester.then((known) => this.#admitAs(known, access, call)));
     return this.#admitAs(requester, access, call);

@@ -38,6 +38,11 @@ export class Authenticator {
   }
 }
 
+/** Whether the call names its user by a token, valid or not. */
+export function carriesToken({ metadata }: Pick<Call, 'metadata'>): boolean {
+  return metadata['token'] !== undefined || metadata['authorization'] !== undefined;
+}
+
 /** gRPC clients send `token`, the gateway and others `authorization`. Of several values the first counts. */
 function tokenOf(metadata: Call['metadata']): string | undefined {
   const value = metadata['token'] ?? metadata['authorization'];
