@@ -1,7 +1,7 @@
 import type { NodeClock, Schedule, SeededRandom } from '@tenure/test-support';
 import type { ServerNetwork } from '../../packages/server/src/server-options.ts';
-import { GrpcCode } from '../../packages/server/src/transport/grpc-status.ts';
-import type { CallerConnection, GrpcRoutes, MethodHandler } from '../../packages/server/src/transport/transport.ts';
+import { type CallerConnection, GrpcCode } from '@tenure/grpc-server';
+import type { GrpcRoutes, MethodHandler } from '../../packages/server/src/transport/transport.ts';
 import { peerLinkPath } from '../../packages/server/src/cluster/leader/peer-service.ts';
 import { CallError, type ClientConnection, type ClientStreamListener } from './client-connection.ts';
 import type { PipeNetwork } from './pipe.ts';

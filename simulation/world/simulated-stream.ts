@@ -1,12 +1,7 @@
 import type { NodeClock } from '@tenure/test-support';
 import { frameHeadroomBytes } from '@tenure/codec';
-import { GrpcCode, GrpcStatus } from '../../packages/server/src/transport/grpc-status.ts';
-import {
-  builtReply,
-  type CallerConnection,
-  type DuplexCall,
-  type MethodHandler,
-} from '../../packages/server/src/transport/transport.ts';
+import { type CallerConnection, GrpcCode, GrpcStatus, builtReply } from '@tenure/grpc-server';
+import type { DuplexCall, MethodHandler } from '../../packages/server/src/transport/transport.ts';
 import type { CallEnd, ClientStream } from './client-connection.ts';
 import { Pipe, type PipeNetwork } from './pipe.ts';
 

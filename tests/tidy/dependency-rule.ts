@@ -12,7 +12,7 @@ const packagesAllowed: Readonly<Record<string, readonly string[]>> = {
   server: ['protocol', 'core', 'codec', 'grpc-client', 'grpc-server'],
   client: ['protocol', 'grpc-client'],
   cli: ['protocol', 'client'],
-  'test-support': [],
+  'test-support': ['grpc-server'],
 };
 
 /** Packages that every package's tests may import, and no shipped code. */

@@ -20,9 +20,16 @@ const folders: Readonly<Record<string, Folders>> = {
     'state-machine': ['auth', 'lease', 'mvcc', 'snapshot'],
   },
   codec: {},
-  'test-support': { clocks: [], etcd: [], http2: [], postgres: [] },
+  'test-support': { clocks: [], etcd: [], grpc: ['http2'], http2: [], postgres: [] },
   'grpc-client': {},
-  'grpc-server': { hpack: [], http2: ['hpack'] },
+  'grpc-server': {
+    hpack: [],
+    http2: ['hpack'],
+    limits: ['http2'],
+    calls: ['http2', 'limits'],
+    http1: ['calls', 'limits'],
+    listener: ['calls', 'http1', 'http2', 'limits'],
+  },
   server: {
     time: [],
     random: [],

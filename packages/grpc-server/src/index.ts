@@ -1,7 +1,39 @@
-export { HeaderBlock } from './http2/header-block.ts';
-export { Http2Session } from './http2/http2-session.ts';
-export { Http2Stream } from './http2/http2-stream.ts';
-export type { ReceivedHead } from './http2/request-head-reader.ts';
-export type { SessionOwner } from './http2/session-state.ts';
-export type { SessionLimits } from './http2/session-limits.ts';
-export { clientPreface, errorCode } from './http2/frame-type.ts';
+export {
+  type BidiHandler,
+  builtReply,
+  type Call,
+  type CallerConnection,
+  type DuplexCall,
+  frameHeadroomBytes,
+  type GrpcRoutes,
+  type HttpHandler,
+  type HttpReply,
+  type HttpRequest,
+  type LargeReply,
+  type MethodHandler,
+  type PiecewiseReply,
+  type Reply,
+  replyOfBytes,
+  type ServerStreamHandler,
+  smallReplyBytes,
+  type UnaryHandler,
+} from './calls/call.ts';
+export type { CallConnection } from './calls/connection.ts';
+export {
+  callIsOver,
+  defaultStatusFormat,
+  GrpcCode,
+  GrpcStatus,
+  type StatusFormat,
+  unreadableMessage,
+} from './calls/grpc-status.ts';
+export type { HttpStream, HttpStreams } from './calls/http-stream.ts';
+export { piecesOf } from './calls/outgoing-reply.ts';
+export { type ReplyHolder, tooLargeToSend, type UnbuiltReply } from './calls/reply-queue.ts';
+export { deadlineExceeded, toStatus } from './calls/stream-call.ts';
+export { WaitingSends } from './calls/waiting-send.ts';
+export { FairQueue } from './limits/fair-queue.ts';
+export { defaultTransportLimits, type TransportLimits } from './limits/transport-limits.ts';
+export { TurnQueue } from './limits/turn-queue.ts';
+export { createGrpcServer, type GrpcServer, type GrpcServerOptions } from './listener/grpc-server.ts';
+export { commonNameOf, type ListenerTls } from './listener/tls-acceptor.ts';

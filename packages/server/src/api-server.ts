@@ -25,10 +25,10 @@ import { statusNamed } from './api/status-of.ts';
 import { createQueueServices } from './concurrency/create-queue-services.ts';
 import { BrowserAccess } from './gateway/browser-access.ts';
 import { Gateway } from './gateway/gateway.ts';
-import type { Transport, TransportOptions } from './transport/http2-transport.ts';
-import type { ClientTls } from './transport/tls-acceptor.ts';
-import { defaultTransportLimits } from './transport/transport-limits.ts';
-import { builtReply, type GrpcRoutes, type HttpHandler } from './transport/transport.ts';
+import { type GrpcServer, type HttpHandler, builtReply, defaultTransportLimits } from '@tenure/grpc-server';
+import { type ClientTls, listenerTls } from './transport/client-tls.ts';
+import { statusFormat } from './transport/status-format.ts';
+import type { GrpcRoutes, GrpcServerOptions } from './transport/transport.ts';
 import { WatchService } from './watch/watch-service.ts';
 import type { Lessor } from './leases/lessor.ts';
 import type { Logger } from './logging/logger.ts';
@@ -58,13 +58,13 @@ export interface ApiServerOptions {
   /** The id of the leader, as far as this server knows; 0n without a leader. */
   readonly leaderId: () => bigint;
   readonly onHttp: HttpHandler;
-  readonly createTransport: (options: TransportOptions) => ServingTransport;
+  readonly createTransport: (options: GrpcServerOptions) => ServingTransport;
   /** The other servers. Without them, this server is alone and leads. */
   readonly cluster: Pick<Cluster, 'reach' | 'leaderOnly' | 'routes' | 'linkPath' | 'lead' | 'canAllApply'> | undefined;
 }
 
 /** The transport options that the server sets. */
-export type ServingTransport = Pick<Transport, 'listen' | 'close'>;
+export type ServingTransport = Pick<GrpcServer, 'listen' | 'close'>;
 
 /** Everything between the sockets and the replica: the services, their routes, and the transport that serves them. */
 export interface ApiServer {
@@ -150,7 +150,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const limits = limitsOf(config, hasPeerPort);
   const reserved = cluster === undefined || hasPeerPort ? {} : { peerPath: cluster.linkPath };
   const http = servedOverHttp({ config, state, routes, pages: onHttp });
-  const transport = options.createTransport({ routes, ...http, log, limits, ...reserved });
+  const transport = options.createTransport({ routes, ...http, log, limits, statusFormat, ...reserved });
   const answer = async (path: string, request: Buffer, by: Caller): Promise<Buffer> => {
     const handler = leaderOnlyPaths.has(path) ? etcdRoutes.get(path) : undefined;
     if (handler?.kind !== 'unary') throw statusNamed('NoLeader');
@@ -181,7 +181,7 @@ function servedOverHttp({
   state,
   routes,
   pages,
-}: ServedOverHttp): Pick<TransportOptions, 'onHttp' | 'httpStreams'> {
+}: ServedOverHttp): Pick<GrpcServerOptions, 'onHttp' | 'httpStreams'> {
   const browsers = new BrowserAccess(config);
   return { onHttp: browsers.guard(pages), httpStreams: new Gateway({ routes, access: browsers, state }) };
 }
@@ -202,7 +202,7 @@ export async function listenAt(
   for (const url of listenUrls) {
     const tls = url.scheme === 'https' ? secure : undefined;
     if (url.scheme === 'https' && tls === undefined) throw new Error(`${formatUrl(url)} has no certificate`);
-    const { port } = await transport.listen(url.host, url.port, tls);
+    const { port } = await transport.listen(url.host, url.port, tls && listenerTls(tls));
     urls.push(formatUrl({ ...url, port }));
   }
   return urls;

@@ -7,7 +7,7 @@ import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import { selfSignedFiles } from './tls/self-signed-files.ts';
 import { TlsCredentials } from './tls/tls-credentials.ts';
-import type { ClientTls } from './transport/tls-acceptor.ts';
+import type { ClientTls } from './transport/client-tls.ts';
 
 export interface ClientTlsParts {
   readonly log: Logger;

@@ -7,7 +7,7 @@ import { hostsOf, type ClientTlsParts } from './open-client-tls.ts';
 import { selfSignedFiles } from './tls/self-signed-files.ts';
 import { nameFault } from './tls/allowed-names.ts';
 import { TlsCredentials } from './tls/tls-credentials.ts';
-import type { ClientTls } from './transport/tls-acceptor.ts';
+import type { ClientTls } from './transport/client-tls.ts';
 
 /** How this server uses TLS with other servers. */
 export interface PeerTls {

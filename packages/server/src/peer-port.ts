@@ -4,8 +4,8 @@ import type { ServerConfig } from './config/server-config.ts';
 import { connectionLimit, leastConnections, maxPeerConnections } from './connection-limit.ts';
 import type { Logger } from './logging/logger.ts';
 import type { PeerTls } from './open-peer-tls.ts';
-import type { TransportOptions } from './transport/http2-transport.ts';
-import type { HttpHandler } from './transport/transport.ts';
+import type { HttpHandler } from '@tenure/grpc-server';
+import type { GrpcServerOptions } from './transport/transport.ts';
 
 /** Streams of one connection: a server needs one. */
 const maxStreamsOfServer = 16;
@@ -18,7 +18,7 @@ export interface PeerPortOptions {
   readonly config: Pick<ServerConfig, 'listenPeerUrls' | 'initialAdvertisePeerUrls' | 'maxRequestBytes'>;
   readonly log: Logger;
   readonly tls: PeerTls | undefined;
-  readonly createTransport: (options: TransportOptions) => ServingTransport;
+  readonly createTransport: (options: GrpcServerOptions) => ServingTransport;
 }
 
 /**

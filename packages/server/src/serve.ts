@@ -11,7 +11,7 @@ import { systemRandom } from './random/system-random.ts';
 import type { RunningServer } from './server-options.ts';
 import { Server } from './server.ts';
 import { systemClock } from './time/system-clock.ts';
-import type { ClientTls } from './transport/tls-acceptor.ts';
+import type { ClientTls } from './transport/client-tls.ts';
 
 const unguardedText =
   'open to other machines, and authentication is disabled: every client that reaches this server can read and change ' +

@@ -9,8 +9,8 @@ import type { Logger } from './logging/logger.ts';
 import type { Random } from './random/random.ts';
 import type { Clock } from './time/clock.ts';
 import type { PeerTls } from './open-peer-tls.ts';
-import type { ClientTls } from './transport/tls-acceptor.ts';
-import type { TransportOptions } from './transport/http2-transport.ts';
+import type { ClientTls } from './transport/client-tls.ts';
+import type { GrpcServerOptions } from './transport/transport.ts';
 
 export interface RunningServer {
   /** The URLs for clients, with the actual ports. */
@@ -45,6 +45,6 @@ export interface ServerOptions {
 
 /** The transports from clients and to the leader. */
 export interface ServerNetwork {
-  readonly createTransport: (options: TransportOptions) => ServingTransport;
+  readonly createTransport: (options: GrpcServerOptions) => ServingTransport;
   readonly openLeaderStream?: OpenLeaderStream;
 }

@@ -6,7 +6,7 @@ import { createApiServer, listenAt, type ApiServer } from './api-server.ts';
 import type { Identity } from './api/identity.ts';
 import { answered, statusNamed } from './api/status-of.ts';
 import { PeerPort } from './peer-port.ts';
-import { createHttp2Transport } from './transport/http2-transport.ts';
+import { createGrpcServer } from '@tenure/grpc-server';
 import { createHttpHandler } from './http/http-handler.ts';
 import { ServerMetrics, type MetricSource } from './http/server-metrics.ts';
 import { Leadership } from './leadership/leadership.ts';
@@ -291,7 +291,7 @@ export class Server implements RunningServer {
       config,
       log,
       tls,
-      createTransport: network?.createTransport ?? createHttp2Transport,
+      createTransport: network?.createTransport ?? createGrpcServer,
     });
   }
 
@@ -318,7 +318,7 @@ export class Server implements RunningServer {
         if (lessor === undefined) throw statusNamed('NoLeader');
         return lessor;
       },
-      createTransport: this.#options.network?.createTransport ?? createHttp2Transport,
+      createTransport: this.#options.network?.createTransport ?? createGrpcServer,
       cluster,
       leaderId: () => (leadership.hasLeader ? (memberOfLeader(replica.state.leader) ?? 0n) : 0n),
       onHttp: createHttpHandler({

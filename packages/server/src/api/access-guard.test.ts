@@ -1,8 +1,8 @@
 import { anonymous, type AuthChange, invalidToken, oldToken, type Requester, StateMachine } from '@tenure/core';
 import { rpcMethods } from '@tenure/protocol';
 import { describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
+import { testConnection } from '@tenure/test-support';
 import type { Call, MethodHandler } from '../transport/transport.ts';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';
 import { AccessGuard } from './access-guard.ts';

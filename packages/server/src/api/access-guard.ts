@@ -6,8 +6,8 @@ import {
   type Requester,
   type StateMachine,
 } from '@tenure/core';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { type Authenticator, carriesToken } from '../auth/authenticator.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 import { type MethodAccess, methodAccess } from './method-access.ts';
 import { throwRefused } from './requested.ts';

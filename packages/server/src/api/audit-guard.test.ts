@@ -2,11 +2,10 @@ import { anonymous, type AuthChange, invalidToken, type Requester, StateMachine 
 import { encodePutRequest, encodeTxnRequest, frameHeadroomBytes } from '@tenure/codec';
 import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
-import { VirtualClock } from '@tenure/test-support';
-import { expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
+import { VirtualClock, testConnection } from '@tenure/test-support';
 import type { Call, MethodHandler } from '../transport/transport.ts';
+import { expect, test } from 'vitest';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';
 import { AuditGuard } from './audit-guard.ts';
 import type { AuditRecord, AuditSink } from './audit-record.ts';

@@ -1,6 +1,6 @@
 import type { StateMachine } from '@tenure/core';
 import { errorCatalogue, type ErrorName } from '@tenure/protocol';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { Call, DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 import type { Clock } from '../time/clock.ts';
 import type { AuditSink } from './audit-record.ts';

@@ -12,7 +12,7 @@ import { areMemberUrls, maxMemberNameChars } from '../config/member-address.ts';
 import { authKind, peerUrlsKind } from '../replica/command-codec.ts';
 import { mayPut, type QuotaGuard } from './quota-guard.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 
 export interface CommandRulesOptions {
   readonly state: () => Pick<StateMachine, 'alarms' | 'auth' | 'members'>;

@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CurrentReplies } from './current-replies.ts';
-import { deferred, echo, startTestServer } from '../transport/testing/test-server.ts';
+import { deferred, echo, startTestServer } from '@tenure/test-support';
 import type { MethodHandler } from '../transport/transport.ts';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';
 import { systemClock } from '../time/system-clock.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts';
 import { every } from '../time/every.ts';
 import { statusOf } from './status-of.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 
 /** Unary calls that are answered from the memory of the contacted server, which may be behind another's. */

@@ -1,6 +1,6 @@
 import { healthpb } from '@tenure/protocol';
 import { decodeHealthCheckRequest, encodeFramed } from '@tenure/codec';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 
 /** The only known name, as in etcd: it means the server as a whole. */
 const wholeServer = '';

@@ -3,7 +3,7 @@ import { encodeTxnRequest, frameHeadroomBytes, responseHeaderPrefix } from '@ten
 import { expect, test } from 'vitest';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import { systemClock } from '../time/system-clock.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
+import { testConnection } from '@tenure/test-support';
 import { CommandRules } from './command-rules.ts';
 import { KvService } from './kv-service.ts';
 import { LongReplies } from './long-replies.ts';

@@ -24,7 +24,7 @@ import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { toSafeNumber } from './safe-number.ts';
 import { statusOfCoreError } from './status-of.ts';
-import { type LargeReply, type Reply, smallReplyBytes } from '../transport/transport.ts';
+import { type LargeReply, type Reply, smallReplyBytes } from '@tenure/grpc-server';
 
 export interface KvServiceOptions {
   readonly replica: ReplicaAccess;

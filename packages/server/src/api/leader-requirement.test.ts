@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LeaderRequirement } from './leader-requirement.ts';
-import { echo, startTestServer } from '../transport/testing/test-server.ts';
+import { echo, startTestServer } from '@tenure/test-support';
 import type { MethodHandler } from '../transport/transport.ts';
 
 const raw = (value: Buffer): Buffer => value;

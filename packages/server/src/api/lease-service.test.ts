@@ -7,12 +7,12 @@ import { CommandRules } from './command-rules.ts';
 import { LeaseService } from './lease-service.ts';
 import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
-import type { GrpcStatus } from '../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
+import { testConnection } from '@tenure/test-support';
 import { systemClock } from '../time/system-clock.ts';
 import { systemRandom } from '../random/system-random.ts';
 import { SlicedWork } from './sliced-work.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
 
 /** A stream of renewals with leader queries that wait until the test answers them. */
 class RenewalStream {

@@ -26,8 +26,8 @@ import { requested, type RequestedBy, throwRefused } from './requested.ts';
 import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { statusNamed, statusOf, statusOfCoreError, streamStatusOf } from './status-of.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import type { DuplexCall, Reply } from '../transport/transport.ts';
+import { GrpcCode, GrpcStatus, type Reply } from '@tenure/grpc-server';
+import type { DuplexCall } from '../transport/transport.ts';
 
 /** Handles renewals on any server, leader or follower. */
 export interface RenewalHandler {

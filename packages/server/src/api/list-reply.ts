@@ -1,6 +1,6 @@
 import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import type { WorkStep } from './sliced-work.ts';
-import { type LargeReply, type Reply, smallReplyBytes } from '../transport/transport.ts';
+import { type LargeReply, type Reply, smallReplyBytes } from '@tenure/grpc-server';
 
 /** Items measured by one step. */
 const itemsAStep = 1_000;

@@ -10,10 +10,10 @@ import { LeaseService } from './lease-service.ts';
 import { LongReplies } from './long-replies.ts';
 import { QuotaGuard } from './quota-guard.ts';
 import { type Caller, SlicedWork } from './sliced-work.ts';
-import { builtReply, type CallerConnection, type Reply } from '../transport/transport.ts';
+import { type CallerConnection, type Reply, builtReply } from '@tenure/grpc-server';
+import { testConnection } from '@tenure/test-support';
 import { systemClock } from '../time/system-clock.ts';
 import { systemRandom } from '../random/system-random.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
 
 const leases = 5_000;
 afterEach(() => void vi.restoreAllMocks());

@@ -3,7 +3,7 @@ import { encodeList, type ListMessage, SlicedReply } from '@tenure/codec';
 import { type Collection, largeReply, ListReply } from './list-reply.ts';
 import { statusOfCoreError } from './status-of.ts';
 import type { Caller, SlicedWork } from './sliced-work.ts';
-import { type Reply, smallReplyBytes } from '../transport/transport.ts';
+import { type Reply, smallReplyBytes } from '@tenure/grpc-server';
 
 /** Keys that a request scans before it continues in slices, which takes up to half a millisecond. */
 const rowsAtOnce = 2_000;

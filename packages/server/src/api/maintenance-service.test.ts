@@ -3,10 +3,9 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, frameHeadroomBytes, responseHeaderPrefix } from '@tenure/codec';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MaintenanceService } from './maintenance-service.ts';
-import { deferred } from '../transport/testing/test-server.ts';
+import { deferred, testConnection } from '@tenure/test-support';
 import type { Call } from '../transport/transport.ts';
 import { systemClock } from '../time/system-clock.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();

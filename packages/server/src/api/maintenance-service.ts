@@ -14,7 +14,7 @@ import { SharedHash } from './shared-hash.ts';
 import { SnapshotSpool } from './snapshot-spool.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
 import { toSafeNumber } from './safe-number.ts';
-import { callIsOver, GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus, callIsOver } from '@tenure/grpc-server';
 import type { Call } from '../transport/transport.ts';
 
 export interface MaintenanceServiceOptions {

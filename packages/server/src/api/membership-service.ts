@@ -6,7 +6,7 @@ import { type RequestedBy, requestedOfServers } from './requested.ts';
 import { headerMessage } from './response-header.ts';
 import type { Identity } from './identity.ts';
 import { statusNamed, statusOfCoreError } from './status-of.ts';
-import type { GrpcStatus } from '../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 
 /** Host and port, optionally preceded by a user and followed by a query, without a path. */
 const webUrl = /^https?:\/\/(?:[^\s/?#@]*@)?(?:\[[^\s\][/?#@]+\]|[^\s\][/?#@:%]*):\d*(?:[?#]\S*)?$/i;

@@ -14,10 +14,10 @@ import type {
   DuplexCall,
   GrpcRoutes,
   MethodHandler,
-  Reply,
   ServerStreamHandler,
   UnaryHandler,
 } from '../transport/transport.ts';
+import type { Reply } from '@tenure/grpc-server';
 
 export interface Services {
   readonly kv: KvService;

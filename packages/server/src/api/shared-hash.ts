@@ -2,7 +2,7 @@ import type { StateMachine } from '@tenure/core';
 import { yieldToEventLoop } from '../time/yield-to-event-loop.ts';
 import type { Clock } from '../time/clock.ts';
 import { statusNamed } from './status-of.ts';
-import { callIsOver } from '../transport/grpc-status.ts';
+import { callIsOver } from '@tenure/grpc-server';
 
 /** A hash of the whole state, and the applied index and revision that it is of. */
 export interface StateHash {

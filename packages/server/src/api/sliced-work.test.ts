@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Caller, SlicedWork } from './sliced-work.ts';
-import { testConnection } from '../transport/testing/test-connection.ts';
-import type { CallerConnection } from '../transport/transport.ts';
+import { testConnection } from '@tenure/test-support';
+import type { CallerConnection } from '@tenure/grpc-server';
 
 /** A call on a connection, which its client may cancel. */
 function callOn(connection: CallerConnection): Caller & { cancel: () => void } {

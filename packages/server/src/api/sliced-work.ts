@@ -1,7 +1,6 @@
 import { ProposalError } from '../replica/proposal-error.ts';
 import type { Clock } from '../time/clock.ts';
-import { FairQueue } from '../transport/fair-queue.ts';
-import { callIsOver } from '../transport/grpc-status.ts';
+import { FairQueue, callIsOver } from '@tenure/grpc-server';
 import type { Call } from '../transport/transport.ts';
 
 /** Work that may take long: each call does a short step of it, and returns whether all is done. */

@@ -4,7 +4,8 @@ import { DecodeError } from '@tenure/codec';
 import { AccessError } from '../replica/access-error.ts';
 import type { ClientReason } from '../replica/client-reason.ts';
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
-import { GrpcCode, GrpcStatus, statusNamed, unreadableMessage } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus, unreadableMessage } from '@tenure/grpc-server';
+import { statusNamed } from '../transport/named-status.ts';
 
 export { statusNamed };
 

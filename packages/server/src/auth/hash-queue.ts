@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts';
-import { FairQueue } from '../transport/fair-queue.ts';
-import { callIsOver, type GrpcStatus, statusNamed } from '../transport/grpc-status.ts';
+import { FairQueue, type GrpcStatus, callIsOver } from '@tenure/grpc-server';
+import { statusNamed } from '../transport/named-status.ts';
 import { networkOf } from './client-network.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 

@@ -3,7 +3,7 @@ import type { JwtSignMethod } from '../config/auth-token.ts';
 import { ProposalError } from '../replica/proposal-error.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { Clock } from '../time/clock.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { JwtKeys } from './jwt-keys.ts';
 import { isStillValid, type TokenProvider } from './token-provider.ts';
 

@@ -5,7 +5,7 @@ import { ProposalError } from '../replica/proposal-error.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
 import type { Clock } from '../time/clock.ts';
 import { every } from '../time/every.ts';
-import { statusNamed } from '../transport/grpc-status.ts';
+import { statusNamed } from '../transport/named-status.ts';
 import { IssuedTokens } from './issued-tokens.ts';
 import { isStillValid, type TokenProvider } from './token-provider.ts';
 

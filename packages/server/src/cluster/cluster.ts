@@ -4,7 +4,7 @@ import type { Acknowledged } from '../engines/log-engine.ts';
 import type { Identity } from '../api/identity.ts';
 import type { MembershipServiceOptions } from '../api/membership-service.ts';
 import type { LeaderOnly } from '../api/routes.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall, MethodHandler } from '../transport/transport.ts';
 import { LeaderMonitor } from '../leadership/leader-monitor.ts';
 import type { Leadership } from '../leadership/leadership.ts';

@@ -3,7 +3,7 @@ import type { Command, CommandResponse, Entry, Member, StateMachine } from '@ten
 import { ProposalError, type ProposalErrorCode } from '../replica/proposal-error.ts';
 import type { Clock } from '../time/clock.ts';
 import { sleep } from '../time/sleep.ts';
-import { GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcStatus } from '@tenure/grpc-server';
 import { nameTakenText } from './link/member-name.ts';
 
 export interface MemberRegistrationOptions {

@@ -1,4 +1,4 @@
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 
 /** Counts the open calls of one kind, each of which holds memory for as long as its client likes. */
 export class CallLimit {

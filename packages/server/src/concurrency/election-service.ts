@@ -1,8 +1,8 @@
 import { v3electionpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { Caller } from '../api/sliced-work.ts';
-import type { GrpcStatus } from '../transport/grpc-status.ts';
-import { type Reply, replyOfBytes, type ServerStreamHandler } from '../transport/transport.ts';
+import { type GrpcStatus, type Reply, replyOfBytes } from '@tenure/grpc-server';
+import type { ServerStreamHandler } from '../transport/transport.ts';
 import type { CallLimit } from './call-limit.ts';
 import { LeaderObservation } from './leader-observation.ts';
 import type { Created, LeasedKey, LocalClient } from './local-client.ts';

@@ -7,7 +7,7 @@ import { throwRefused } from '../api/requested.ts';
 import type { Caller } from '../api/sliced-work.ts';
 import { answered } from '../api/status-of.ts';
 import type { ReplicaAccess } from '../replica/replica-access.ts';
-import { builtReply, type CallerConnection } from '../transport/transport.ts';
+import { type CallerConnection, builtReply } from '@tenure/grpc-server';
 import { LocalWatch, type WatchHandler } from './local-watch.ts';
 import type { KeyPrefix } from './queue-key.ts';
 import { Turns } from './turns.ts';

@@ -1,7 +1,7 @@
 import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import type { Caller } from '../api/sliced-work.ts';
-import { callIsOver, GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus, callIsOver } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
 
 export interface WatchHandler {

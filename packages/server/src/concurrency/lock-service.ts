@@ -1,7 +1,7 @@
 import { v3lockpb } from '@tenure/protocol';
 import { decodeRequest, encodeFramed } from '@tenure/codec';
 import type { Caller } from '../api/sliced-work.ts';
-import { type Reply, replyOfBytes } from '../transport/transport.ts';
+import { type Reply, replyOfBytes } from '@tenure/grpc-server';
 import type { CallLimit } from './call-limit.ts';
 import type { LocalClient } from './local-client.ts';
 import { queueKey, queueOf } from './queue-key.ts';

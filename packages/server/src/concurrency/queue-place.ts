@@ -2,7 +2,7 @@ import { mvccpb, type etcdserverpb } from '@tenure/protocol';
 import { latin1FromBytes } from '@tenure/codec';
 import type { Caller } from '../api/sliced-work.ts';
 import { statusOf } from '../api/status-of.ts';
-import { callIsOver, GrpcCode, type GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, type GrpcStatus, callIsOver } from '@tenure/grpc-server';
 import type { Found, LocalClient } from './local-client.ts';
 import { type LocalWatch, refusalIn } from './local-watch.ts';
 import type { KeyPrefix } from './queue-key.ts';

@@ -1,5 +1,5 @@
 import { statusNamed, statusOf } from '../api/status-of.ts';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 
 /** Etcd's texts for these; clients compare them. */
 const texts = {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import type { HttpRequest } from '../transport/transport.ts';
+import type { HttpRequest } from '@tenure/grpc-server';
 import { BrowserAccess } from './browser-access.ts';
 
 function requestWith(headers: IncomingHttpHeaders, more: Partial<HttpRequest> = {}): HttpRequest {

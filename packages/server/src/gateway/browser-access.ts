@@ -1,4 +1,4 @@
-import type { HttpHandler, HttpReply, HttpRequest } from '../transport/transport.ts';
+import type { HttpHandler, HttpReply, HttpRequest } from '@tenure/grpc-server';
 
 export interface BrowserAccessOptions {
   /** The origins whose pages may call the API, and '*' for all. */

@@ -1,7 +1,5 @@
 import type { RpcMethod } from '@tenure/protocol';
-import { GrpcCode, type GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream } from '../transport/http-stream.ts';
-import { toStatus } from '../transport/stream-call.ts';
+import { GrpcCode, type GrpcStatus, type HttpStream, toStatus } from '@tenure/grpc-server';
 import type { BidiHandler, DuplexCall } from '../transport/transport.ts';
 import { GatewayCall, type CallOptions } from './gateway-call.ts';
 import { RequestDecoder } from './request-decoder.ts';

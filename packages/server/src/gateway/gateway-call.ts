@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Requester } from '@tenure/core';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream } from '../transport/http-stream.ts';
-import { deadlineExceeded } from '../transport/stream-call.ts';
-import type { Call, CallerConnection } from '../transport/transport.ts';
+import { type CallerConnection, GrpcCode, GrpcStatus, type HttpStream, deadlineExceeded } from '@tenure/grpc-server';
+import type { Call } from '../transport/transport.ts';
 import { errorLine, httpStatusOf, statusJson } from './gateway-status.ts';
 
 /** The maximum delay of a timer; a longer one would fire at once. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { GrpcCode } from '../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import { metadataOf, timeoutMsOf } from './gateway-metadata.ts';
 
 test('the token and Grpc-Metadata- headers are metadata, and no other header', () => {

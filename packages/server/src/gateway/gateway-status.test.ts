@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { errorLine, httpStatusOf, statusJson } from './gateway-status.ts';
 
 describe('a status', () => {

@@ -1,5 +1,5 @@
 import { exactText } from '@tenure/protocol';
-import { GrpcCode, type GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, type GrpcStatus } from '@tenure/grpc-server';
 
 const httpStatuses: Readonly<Record<GrpcCode, number>> = {
   [GrpcCode.ok]: 200,

@@ -5,11 +5,9 @@ import { connect, type Socket } from 'node:net';
 import { fromBinary, toBinary, create } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import { createHttp2Transport } from '../transport/http2-transport.ts';
-import { deferred } from '../transport/testing/test-server.ts';
+import { GrpcCode, GrpcStatus, type TransportLimits, createGrpcServer } from '@tenure/grpc-server';
+import { deferred } from '@tenure/test-support';
 import type { Call, DuplexCall, MethodHandler } from '../transport/transport.ts';
-import type { TransportLimits } from '../transport/transport-limits.ts';
 import { BrowserAccess } from './browser-access.ts';
 import { Gateway } from './gateway.ts';
 
@@ -32,7 +30,7 @@ async function serve(
 ): Promise<number> {
   const methods = new Map(Object.entries(routes));
   const access = new BrowserAccess({ cors, hostWhitelist: ['*'] });
-  const transport = createHttp2Transport({
+  const transport = createGrpcServer({
     routes: methods,
     onHttp: access.guard(async () => ({ status: 200, headers: {}, body: 'page' })),
     httpStreams: new Gateway({ routes: methods, access, state: { auth: { enabled: false } } }),

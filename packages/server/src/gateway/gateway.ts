@@ -1,10 +1,15 @@
 import { posix } from 'node:path';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { RpcMethod } from '@tenure/protocol';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream, HttpStreams } from '../transport/http-stream.ts';
-import type { CallConnection } from '../transport/connection.ts';
-import type { CallerConnection, GrpcRoutes, MethodHandler } from '../transport/transport.ts';
+import {
+  type CallConnection,
+  type CallerConnection,
+  GrpcCode,
+  GrpcStatus,
+  type HttpStream,
+  type HttpStreams,
+} from '@tenure/grpc-server';
+import type { GrpcRoutes, MethodHandler } from '../transport/transport.ts';
 import type { BrowserAccess } from './browser-access.ts';
 import { DuplexRequest } from './duplex-request.ts';
 import type { CallOptions, GatewayCall } from './gateway-call.ts';

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { HttpStream } from '../transport/http-stream.ts';
+import type { HttpStream } from '@tenure/grpc-server';
 
 /** So much of the body of a refused request is dropped before the answer: a client that still sends may not read. */
 export const maxDroppedBytes = 256 * 1024;

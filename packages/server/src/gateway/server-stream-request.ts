@@ -1,9 +1,6 @@
 import type { RpcMethod } from '@tenure/protocol';
-import { callIsOver, type GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream } from '../transport/http-stream.ts';
-import { toStatus } from '../transport/stream-call.ts';
+import { type GrpcStatus, type HttpStream, WaitingSends, callIsOver, toStatus } from '@tenure/grpc-server';
 import type { ServerStreamHandler } from '../transport/transport.ts';
-import { WaitingSends } from '../transport/waiting-send.ts';
 import type { CallOptions } from './gateway-call.ts';
 import { resultLine } from './result-line.ts';
 import { SingleRequest } from './single-request.ts';

@@ -1,7 +1,5 @@
 import type { RpcMethod } from '@tenure/protocol';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream } from '../transport/http-stream.ts';
-import { deadlineExceeded, toStatus } from '../transport/stream-call.ts';
+import { GrpcCode, GrpcStatus, type HttpStream, deadlineExceeded, toStatus } from '@tenure/grpc-server';
 import { type CallOptions, GatewayCall } from './gateway-call.ts';
 import { maxDroppedBytes } from './refused-request.ts';
 import { RequestDecoder } from './request-decoder.ts';

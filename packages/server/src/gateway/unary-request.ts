@@ -1,11 +1,19 @@
 import { frameHeadroomBytes } from '@tenure/codec';
 import type { RpcMethod } from '@tenure/protocol';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
-import type { HttpStream } from '../transport/http-stream.ts';
-import { piecesOf } from '../transport/outgoing-reply.ts';
-import { type ReplyHolder, tooLargeToSend, type UnbuiltReply } from '../transport/reply-queue.ts';
-import { toStatus } from '../transport/stream-call.ts';
-import type { LargeReply, PiecewiseReply, Reply, UnaryHandler } from '../transport/transport.ts';
+import {
+  GrpcCode,
+  GrpcStatus,
+  type HttpStream,
+  type LargeReply,
+  type PiecewiseReply,
+  type Reply,
+  type ReplyHolder,
+  type UnbuiltReply,
+  piecesOf,
+  toStatus,
+  tooLargeToSend,
+} from '@tenure/grpc-server';
+import type { UnaryHandler } from '../transport/transport.ts';
 import type { CallOptions } from './gateway-call.ts';
 import { ReplyEncoder } from './reply-encoder.ts';
 import { SingleRequest } from './single-request.ts';

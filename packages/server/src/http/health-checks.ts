@@ -1,6 +1,6 @@
 import type { AlarmKind } from '@tenure/core';
 import { errorCatalogue } from '@tenure/protocol';
-import { GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcStatus } from '@tenure/grpc-server';
 
 /** The functions of the server that the health paths use. */
 export interface HealthSource {

@@ -1,7 +1,7 @@
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
+import { type TestServer, startTestServer } from '@tenure/test-support';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../transport/testing/test-server.ts';
 import { createLogger } from '../logging/logger.ts';
 import type { HealthSource } from './health-checks.ts';
 import { createHttpHandler } from './http-handler.ts';

@@ -1,4 +1,4 @@
-import type { HttpHandler, HttpReply } from '../transport/transport.ts';
+import type { HttpHandler, HttpReply } from '@tenure/grpc-server';
 import type { Logger } from '../logging/logger.ts';
 import { checkHealth, type HealthSource, livenessChecks, type NamedCheck, readinessChecks } from './health-checks.ts';
 import type { ServerMetrics } from './server-metrics.ts';

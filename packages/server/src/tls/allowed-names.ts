@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { commonNameOf } from '@tenure/grpc-server';
 import type { TlsOptions } from './tls-options.ts';
 
 /**
@@ -22,10 +23,4 @@ export function nameFault(
 function isFor(certificate: X509Certificate, name: string): boolean {
   if (isIP(name) !== 0) return certificate.checkIP(name) !== undefined;
   return certificate.checkHost(name, { subject: 'never' }) !== undefined;
-}
-
-/** A certificate with several common names has none that could be meant. */
-export function commonNameOf(certificate: X509Certificate): string | undefined {
-  const name: unknown = certificate.toLegacyObject().subject.CN;
-  return typeof name === 'string' && name !== '' ? name : undefined;
 }

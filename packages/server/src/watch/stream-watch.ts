@@ -1,5 +1,5 @@
 import type { WatchBatch, Watcher } from '@tenure/core';
-import type { GrpcStatus } from '../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 
 /** A stream of watches, as the scheduler calls it. */
 export interface ScheduledStream {

@@ -1,7 +1,7 @@
 import { type AccessCheck, type CoreErrorCode, rangeEndOf, type Requester, type StateMachine } from '@tenure/core';
 import { errorCatalogue } from '@tenure/protocol';
 import type { Clock } from '../time/clock.ts';
-import { GrpcCode } from '../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import type { ScheduledStream, StreamWatcher } from './stream-watch.ts';
 
 /** Who may read what, by the state at this moment. Every change of users, roles or permissions makes another `auth`. */

@@ -2,7 +2,7 @@ import { type History, type WatchBatch, WatchHub } from '@tenure/core';
 import type { Random } from '../random/random.ts';
 import type { Clock } from '../time/clock.ts';
 import type { ScheduledStream, StreamWatch } from './stream-watch.ts';
-import { TurnQueue } from '../transport/turn-queue.ts';
+import { TurnQueue } from '@tenure/grpc-server';
 import type { WatchLimits } from './watch-limits.ts';
 import { type WatchAccess, WatchPermissions } from './watch-permissions.ts';
 import type { WatchReplyEncoder } from './watch-reply-encoder.ts';

@@ -2,9 +2,8 @@ import { etcdserverpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
-import { createHttp2Transport } from '../transport/http2-transport.ts';
+import { createGrpcServer, defaultTransportLimits } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
-import { defaultTransportLimits } from '../transport/transport-limits.ts';
 import { settle, WatchBench } from './testing/watch-bench.ts';
 import { defaultWatchLimits } from './watch-limits.ts';
 
@@ -29,7 +28,7 @@ async function serve(): Promise<Served> {
     calls.push(call);
     bench.service.handle(call);
   };
-  const transport = createHttp2Transport({
+  const transport = createGrpcServer({
     routes: new Map([[path, { kind: 'bidi', handle }]]),
     onHttp: async () => ({ status: 404, headers: {}, body: '' }),
     log,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { settle, WatchBench } from './testing/watch-bench.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');

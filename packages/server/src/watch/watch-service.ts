@@ -2,7 +2,7 @@ import type { History } from '@tenure/core';
 import type { ResponseHeaderPrefix } from '@tenure/codec';
 import type { Random } from '../random/random.ts';
 import type { Clock } from '../time/clock.ts';
-import type { GrpcStatus } from '../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
 import { defaultWatchLimits, type WatchLimits } from './watch-limits.ts';
 import type { WatchAccess } from './watch-permissions.ts';

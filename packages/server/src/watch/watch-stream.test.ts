@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { GrpcCode } from '../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import { settle, WatchBench } from './testing/watch-bench.ts';
 import { VirtualClock } from '@tenure/test-support';
 

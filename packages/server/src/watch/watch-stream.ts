@@ -2,10 +2,9 @@ import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenu
 import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
 import { DecodeError, decodeRequest } from '@tenure/codec';
 import { every } from '../time/every.ts';
-import { type GrpcStatus, unreadableMessage } from '../transport/grpc-status.ts';
+import { type GrpcStatus, TurnQueue, unreadableMessage } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
-import { TurnQueue } from '../transport/turn-queue.ts';
 import { permissionLost } from './watch-permissions.ts';
 import type { WatchScheduler } from './watch-scheduler.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { GrpcCode } from '../../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import { GrpcLeaderStream } from './grpc-leader-stream.ts';
 import type { LinkEnd } from './leader-stream.ts';
 

@@ -1,5 +1,5 @@
 import { GrpcCallError, GrpcChannel, type GrpcStream, type GrpcTls } from '@tenure/grpc-client';
-import { GrpcCode } from '../../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import { channelOf } from '../link/link-proof.ts';
 import type { LeaderStream, LeaderStreamListener, LinkEnd } from './leader-stream.ts';
 

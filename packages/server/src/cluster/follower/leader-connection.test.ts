@@ -1,7 +1,7 @@
 import type { Command } from '@tenure/core';
 import { afterEach, describe, expect, inject, test, vi } from 'vitest';
-import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
-import { startTestServer } from '../../transport/testing/test-server.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
+import { startTestServer } from '@tenure/test-support';
 import type { MethodHandler } from '../../transport/transport.ts';
 import { encodeCommand } from '../../replica/command-codec.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';

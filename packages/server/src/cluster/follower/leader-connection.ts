@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/p
 import type { Requester } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
-import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Acknowledged } from '../../engines/log-engine.ts';

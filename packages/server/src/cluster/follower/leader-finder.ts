@@ -7,7 +7,7 @@ import { every } from '../../time/every.ts';
 import type { Acknowledged } from '../../engines/log-engine.ts';
 import { type ClientReason, clientReasons } from '../../replica/client-reason.ts';
 import type { Replica } from '../../replica/replica.ts';
-import { GrpcCode } from '../../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 import type { LeaderView } from '../link/leader-view.ts';
 import { LeaderConnection, type LeaderConnectionOptions } from './leader-connection.ts';
 import type { OpenLeaderStream } from './leader-stream.ts';

@@ -1,6 +1,6 @@
 import type { Requester } from '@tenure/core';
 import { statusNamed, statusOf, timedOut } from '../../api/status-of.ts';
-import type { Reply } from '../../transport/transport.ts';
+import type { Reply } from '@tenure/grpc-server';
 import type { Clock } from '../../time/clock.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { ClientReason } from '../../replica/client-reason.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AccessError } from '../../replica/access-error.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
-import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { type AskedRenewal, RenewalForwarder } from './renewal-forwarder.ts';
 
 const overloaded = new ProposalError('overloaded', 'too many requests wait for the log of the leader');

@@ -2,14 +2,14 @@ import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/p
 import { peerpb } from '@tenure/protocol';
 import { frameHeadroomBytes } from '@tenure/codec';
 import { afterEach, expect, test } from 'vitest';
-import type { GrpcStatus } from '../../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../../transport/transport.ts';
+import { testConnection } from '@tenure/test-support';
 import { FollowerLink } from './follower-link.ts';
 import { newNonce, noChannel, proofOf } from '../link/link-proof.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { systemRandom } from '../../random/system-random.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { testConnection } from '../../transport/testing/test-connection.ts';
 
 let server: LeadingServer | undefined;
 afterEach(() => server?.close());

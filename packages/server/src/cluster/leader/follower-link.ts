@@ -8,7 +8,7 @@ import { statusNamed, statusOf, streamStatusOf } from '../../api/status-of.ts';
 import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caller } from '../../api/sliced-work.ts';
-import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../../transport/transport.ts';
 import {
   commandOfFollower,

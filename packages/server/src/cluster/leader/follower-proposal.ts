@@ -1,6 +1,6 @@
 import type { Command } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
-import { GrpcStatus } from '../../transport/grpc-status.ts';
+import { GrpcStatus } from '@tenure/grpc-server';
 import { decodeCommand } from '../../replica/command-codec.ts';
 import type { EncodedCommand } from '../../replica/entry-codec.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';

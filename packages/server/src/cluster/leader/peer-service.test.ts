@@ -11,7 +11,7 @@ import { followerOptions } from '../testing/follower-options.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { clientOf, patience, Stranger } from '../testing/stranger.ts';
 import { systemRandom } from '../../random/system-random.ts';
-import { GrpcCode } from '../../transport/grpc-status.ts';
+import { GrpcCode } from '@tenure/grpc-server';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

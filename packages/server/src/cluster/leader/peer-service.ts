@@ -5,7 +5,7 @@ import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
 import { every } from '../../time/every.ts';
 import type { Caller } from '../../api/sliced-work.ts';
-import { GrpcCode, GrpcStatus } from '../../transport/grpc-status.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../../transport/transport.ts';
 import { FollowerLink, notLeader, type FollowerLinkOptions } from './follower-link.ts';
 import type { LeaderView } from '../link/leader-view.ts';

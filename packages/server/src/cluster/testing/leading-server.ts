@@ -1,5 +1,5 @@
-import { startTestServer } from '../../transport/testing/test-server.ts';
-import type { TransportLimits } from '../../transport/transport-limits.ts';
+import { startTestServer } from '@tenure/test-support';
+import type { TransportLimits } from '@tenure/grpc-server';
 import type { MethodHandler } from '../../transport/transport.ts';
 import type { Replica } from '../../replica/replica.ts';
 import { ReplicaPair } from '../../replica/testing/replica-pair.ts';

@@ -9,9 +9,8 @@ import { type Caller, SlicedWork } from '../../api/sliced-work.ts';
 import { systemRandom } from '../../random/system-random.ts';
 import type { ReplicaAccess } from '../../replica/replica-access.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import type { GrpcStatus } from '../../transport/grpc-status.ts';
-import { testConnection } from '../../transport/testing/test-connection.ts';
-import { builtReply, type Reply } from '../../transport/transport.ts';
+import { type GrpcStatus, type Reply, builtReply } from '@tenure/grpc-server';
+import { testConnection } from '@tenure/test-support';
 import { WatchService } from '../../watch/watch-service.ts';
 import { createQueueServices, type QueueLimits, type QueueServices } from '../create-queue-services.ts';
 

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Requester } from '@tenure/core';
 import { etcdserverpb, mvccpb } from '@tenure/protocol';
 import { decodeMessage, encodeFramed, frameHeadroomBytes } from '@tenure/codec';
-import type { GrpcStatus } from '../../transport/grpc-status.ts';
+import type { GrpcStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../../transport/transport.ts';
-import { testConnection } from '../../transport/testing/test-connection.ts';
+import { testConnection } from '@tenure/test-support';
 
 type Encodable = Parameters<typeof encodeFramed<typeof etcdserverpb.WatchRequestSchema>>[1];
 type WatchRequest = Encodable['requestUnion'];

@@ -1,6 +1,0 @@
-import type { CallerConnection } from '../transport.ts';
-
-/** A connection of its own, for calls that come through no socket. */
-export function testConnection(): CallerConnection {
-  return { remoteAddress: '127.0.0.1', commonName: undefined };
-}
