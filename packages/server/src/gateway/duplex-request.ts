@@ -3,7 +3,7 @@ import { GrpcCode, type GrpcStatus, type HttpStream, toStatus } from '@tenure/gr
 import type { BidiHandler, DuplexCall } from '../transport/transport.ts';
 import { GatewayCall, type CallOptions } from './gateway-call.ts';
 import { RequestDecoder } from './request-decoder.ts';
-import { resultLine } from './result-line.ts';
+import { ResultLines } from './result-lines.ts';
 import { bodyTooLarge, messageTooLarge } from './single-request.ts';
 import { SyntaxFault } from './syntax-fault.ts';
 
@@ -21,9 +21,9 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
   onDrain: () => void = ignore;
   onClose: () => void = ignore;
   readonly maxReceiveBytes: number;
-  readonly #method: RpcMethod;
   readonly #handle: BidiHandler;
   readonly #decoder: RequestDecoder;
+  readonly #lines: ResultLines;
   /** Of the value that is being read. */
   #jsonBytes = 0;
   /** What has arrived and not been read, while the call is paused. */
@@ -40,10 +40,15 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
 
   constructor(stream: HttpStream, method: RpcMethod, handle: BidiHandler, options: CallOptions) {
     super(stream, options);
-    this.#method = method;
     this.#handle = handle;
     this.maxReceiveBytes = stream.connection.limits.maxReceiveBytes;
     this.#decoder = new RequestDecoder(method.descriptor.input, this.maxReceiveBytes);
+    this.#lines = new ResultLines(method.descriptor.output, {
+      write: (json, onTaken) => this.#write(json, onTaken),
+      onSent: (isBelowMark) => {
+        if (isBelowMark) this.#drained();
+      },
+    });
     stream.lasts();
     stream.onData = (chunk) => this.#received(chunk);
     stream.onEnd = () => this.#finished();
@@ -61,17 +66,21 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
   }
 
   get bufferedBytes(): number {
-    return this.stream.bufferedBytes;
+    return this.stream.bufferedBytes + this.#lines.waitingBytes;
   }
 
   send(framed: Buffer): boolean {
     if (this.ended) return true;
     if (!this.hasReplied) this.startReply();
-    const isBelowMark = this.stream.write(resultLine(this.#method.descriptor.output, framed));
+    const isBelowMark = this.#lines.send(framed);
     this.#account();
     const { limits, streamBytes } = this.stream.connection;
     // When the budget is used up a stream is left node's buffer: below its mark it never emits drain.
-    if (isBelowMark || (streamBytes.hasRoom && this.bufferedBytes < limits.maxStreamBufferedBytes)) return true;
+    if (
+      isBelowMark ||
+      (!this.#lines.isSending && streamBytes.hasRoom && this.bufferedBytes < limits.maxStreamBufferedBytes)
+    )
+      return true;
     this.#wantsDrain = true;
     return false;
   }
@@ -97,7 +106,7 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
     } else {
       this.settle();
       if (!this.hasReplied) this.stream.respond(200, this.options.headers);
-      this.stream.end();
+      this.#lines.whenSent(() => this.stream.end());
     }
     this.#tellClose();
   }
@@ -110,10 +119,11 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
 
   protected finish(status: GrpcStatus): void {
     this.settle();
-    this.sendErrorLine(status);
+    this.#lines.whenSent(() => this.sendErrorLine(status));
   }
 
   protected closed(): void {
+    this.#lines.close();
     this.stream.connection.streamBytes.giveBack(this.#accountedBytes);
     this.#accountedBytes = 0;
     this.#unread = undefined;
@@ -195,15 +205,21 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
     }
   }
 
+  #write(json: Buffer, onTaken: (() => void) | undefined): boolean {
+    const isBelowMark = this.stream.write(json, onTaken);
+    this.#account();
+    return isBelowMark;
+  }
+
   #account(): void {
-    const bytes = this.ended ? 0 : this.stream.bufferedBytes;
+    const bytes = this.ended ? 0 : this.bufferedBytes;
     this.stream.connection.streamBytes.take(bytes - this.#accountedBytes);
     this.#accountedBytes = bytes;
   }
 
   #drained(): void {
     this.#account();
-    if (!this.#wantsDrain || this.ended) return;
+    if (!this.#wantsDrain || this.#lines.isSending || this.ended) return;
     this.#wantsDrain = false;
     try {
       this.onDrain();

@@ -5,11 +5,10 @@ import { connect, type Socket } from 'node:net';
 import { fromBinary, toBinary, create } from '@bufbuild/protobuf';
 import { etcdserverpb } from '@tenure/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus, type TransportLimits, createGrpcServer } from '@tenure/grpc-server';
+import { GrpcCode, GrpcStatus, type TransportLimits } from '@tenure/grpc-server';
 import { deferred } from '@tenure/test-support';
 import type { Call, DuplexCall, MethodHandler } from '../transport/transport.ts';
-import { BrowserAccess } from './browser-access.ts';
-import { Gateway } from './gateway.ts';
+import { serveGateway } from './testing/serve-gateway.ts';
 
 // Reason for length: the three kinds of call, and the hostile clients of each, share one server and its clients.
 
@@ -28,17 +27,8 @@ async function serve(
   limits: Partial<TransportLimits> = {},
   cors: readonly string[] = [],
 ): Promise<number> {
-  const methods = new Map(Object.entries(routes));
-  const access = new BrowserAccess({ cors, hostWhitelist: ['*'] });
-  const transport = createGrpcServer({
-    routes: methods,
-    onHttp: access.guard(async () => ({ status: 200, headers: {}, body: 'page' })),
-    httpStreams: new Gateway({ routes: methods, access, state: { auth: { enabled: false } } }),
-    log: { debug: () => {}, warn: () => {}, error: () => {} },
-    limits,
-  });
-  const { port } = await transport.listen('127.0.0.1', 0);
-  cleanups.push(() => transport.close({ graceMs: 100 }));
+  const { port, close } = await serveGateway({ routes, limits, cors });
+  cleanups.push(close);
   return port;
 }
 

@@ -35,6 +35,7 @@ export interface MessagePlan {
   /** By both names. */
   readonly byName: ReadonlyMap<string, FieldPlan>;
   readonly byNumber: ReadonlyMap<number, FieldPlan>;
+  readonly longestNameBytes: number;
 }
 
 const scalarKinds: Partial<Record<ScalarType, FieldKind>> = {
@@ -56,7 +57,9 @@ export function messagePlan(descriptor: DescMessage): MessagePlan {
   if (known !== undefined) return known;
   const byName = new Map<string, FieldPlan>();
   const byNumber = new Map<number, FieldPlan>();
-  const plan: MessagePlan = { typeName: descriptor.typeName, byName, byNumber };
+  const names = descriptor.fields.flatMap(({ name, jsonName }) => [name, jsonName]);
+  const longestNameBytes = Math.max(0, ...names.map((name) => Buffer.byteLength(name)));
+  const plan: MessagePlan = { typeName: descriptor.typeName, byName, byNumber, longestNameBytes };
   // A message may contain itself.
   plans.set(descriptor, plan);
   for (const [index, field] of descriptor.fields.entries()) {

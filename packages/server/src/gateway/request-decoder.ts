@@ -8,9 +8,11 @@ import { WireMessage } from './wire-message.ts';
 
 // Reason for length: the reaction to each kind of token, in the order in which Go's protojson checks them.
 
-/** What may come next, and where it goes: one for each open bracket. */
+/**
+ * What may come next, and where it goes: one for each open bracket. `seen` has each field of the message at most once.
+ */
 type Frame =
-  | { readonly kind: 'message'; readonly plan: MessagePlan; readonly seen: Set<number | string>; field: Awaited }
+  | { readonly kind: 'message'; readonly plan: MessagePlan; readonly seen: (number | string)[]; field: Awaited }
   | { readonly kind: 'list'; readonly field: FieldPlan; isOpen: boolean }
   | { readonly kind: 'skipped' };
 
@@ -95,11 +97,12 @@ export class RequestDecoder implements JsonEvents {
   name(utf8: Buffer, raw: string): void {
     const frame = this.#frames.at(-1);
     if (this.#fault !== undefined || frame?.kind !== 'message') return;
-    const field = frame.plan.byName.get(utf8.toString());
+    // A name of megabytes is not even converted to text.
+    const field = utf8.length > frame.plan.longestNameBytes ? undefined : frame.plan.byName.get(utf8.toString());
     frame.field = field ?? 'unknown';
     if (field === undefined) return;
-    if (frame.seen.has(field.index)) this.#refuse(`(${this.#scanner.place}): duplicate field ${raw}`);
-    frame.seen.add(field.index);
+    if (frame.seen.includes(field.index)) this.#refuse(`(${this.#scanner.place}): duplicate field ${raw}`);
+    frame.seen.push(field.index);
     this.#nameRaw = raw;
     this.#namePlace = this.#scanner.place;
   }
@@ -198,18 +201,18 @@ export class RequestDecoder implements JsonEvents {
       if (plan === undefined) return this.#invalid(field, '{');
       this.#wire.begin(field.number);
     }
-    if (plan !== undefined) this.#frames.push({ kind: 'message', plan, seen: new Set(), field: undefined });
+    if (plan !== undefined) this.#frames.push({ kind: 'message', plan, seen: [], field: undefined });
   }
 
   /** Refuses a second field of a oneof. */
   #isOneofTaken(field: FieldPlan): boolean {
     const frame = this.#frames.at(-1);
     if (field.oneof === undefined || frame?.kind !== 'message') return false;
-    if (frame.seen.has(field.oneof)) {
+    if (frame.seen.includes(field.oneof)) {
       this.#refuse(`(${this.#namePlace}): error parsing ${this.#nameRaw}, oneof ${field.oneof} is already set`);
       return true;
     }
-    frame.seen.add(field.oneof);
+    frame.seen.push(field.oneof);
     return false;
   }
 

@@ -2,7 +2,7 @@ import type { RpcMethod } from '@tenure/protocol';
 import { type GrpcStatus, type HttpStream, WaitingSends, callIsOver, toStatus } from '@tenure/grpc-server';
 import type { ServerStreamHandler } from '../transport/transport.ts';
 import type { CallOptions } from './gateway-call.ts';
-import { resultLine } from './result-line.ts';
+import { ResultLines } from './result-lines.ts';
 import { SingleRequest } from './single-request.ts';
 
 /** A server-streaming call at the gateway: one request, and a line for each message. */
@@ -10,15 +10,27 @@ export class ServerStreamRequest extends SingleRequest {
   readonly #handle: ServerStreamHandler;
   #isInvoked = false;
   readonly #waiting = new WaitingSends();
+  readonly #lines: ResultLines;
+  /** Of lines that the socket has not taken, and of messages that wait to become lines. */
   #replyBytes = 0;
+  #unconvertedBytes = 0;
   #progressAt = 0;
+  #isClosed = false;
 
   constructor(stream: HttpStream, method: RpcMethod, handle: ServerStreamHandler, options: CallOptions) {
     super(stream, method, options);
     this.#handle = handle;
+    this.#lines = new ResultLines(method.descriptor.output, {
+      write: (json, onTaken) => this.#write(json, onTaken),
+      onSent: (isBelowMark) => {
+        if (isBelowMark) this.#waiting.drained();
+      },
+    });
     stream.lasts();
     stream.onRefuse = (status) => this.refuse(status);
-    stream.onDrain = () => this.#waiting.drained();
+    stream.onDrain = () => {
+      if (!this.#lines.isSending) this.#waiting.drained();
+    };
   }
 
   override refuse(status: GrpcStatus): void {
@@ -44,7 +56,7 @@ export class ServerStreamRequest extends SingleRequest {
       return;
     }
     this.settle();
-    this.sendErrorLine(status);
+    this.#lines.whenSent(() => this.sendErrorLine(status));
   }
 
   protected sweepReply(): void {
@@ -56,6 +68,8 @@ export class ServerStreamRequest extends SingleRequest {
   protected closed(): void {
     this.stream.connection.replyBytes.giveBack(this.#replyBytes);
     this.#replyBytes = 0;
+    this.#isClosed = true;
+    this.#lines.close();
     this.#waiting.over();
   }
 
@@ -63,7 +77,7 @@ export class ServerStreamRequest extends SingleRequest {
     if (this.ended) return;
     this.settle();
     if (!this.hasReplied) this.startReply();
-    this.stream.end();
+    this.#lines.whenSent(() => this.stream.end());
   }
 
   #fail(error: unknown): void {
@@ -74,16 +88,31 @@ export class ServerStreamRequest extends SingleRequest {
   #send(framed: Buffer): Promise<void> {
     if (this.ended) return Promise.reject(callIsOver());
     if (!this.hasReplied) this.startReply();
-    const line = resultLine(this.method.descriptor.output, framed);
-    this.#replyBytes += line.length;
-    this.stream.connection.replyBytes.take(line.length);
-    const hasRoom = this.stream.write(line, () => {
-      this.#progressAt = this.stream.connection.sweeps;
-      if (this.#replyBytes === 0) return;
-      this.#replyBytes -= line.length;
-      this.stream.connection.replyBytes.giveBack(line.length);
-    });
+    const hasRoom = this.#lines.send(framed);
+    this.#countUnconverted();
     if (hasRoom) return Promise.resolve();
     return this.#waiting.wait();
+  }
+
+  #write(json: Buffer, onTaken: (() => void) | undefined): boolean {
+    this.#count(json.length);
+    this.#countUnconverted();
+    return this.stream.write(json, () => {
+      this.#progressAt = this.stream.connection.sweeps;
+      this.#count(-json.length);
+      onTaken?.();
+    });
+  }
+
+  #countUnconverted(): void {
+    const bytes = this.#lines.waitingBytes;
+    this.#count(bytes - this.#unconvertedBytes);
+    this.#unconvertedBytes = bytes;
+  }
+
+  #count(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#replyBytes += bytes;
+    this.stream.connection.replyBytes.take(bytes);
   }
 }

@@ -5,7 +5,7 @@ import { maxDroppedBytes } from './refused-request.ts';
 import { RequestDecoder } from './request-decoder.ts';
 import { SyntaxFault } from './syntax-fault.ts';
 
-/** After so much of a body the event loop goes round: one read of a socket may bring megabytes. */
+/** After so much of a body the event loop goes round: one chunk may have more, one read of a socket megabytes. */
 const bytesPerTurn = 16 * 1024;
 
 /**
@@ -65,20 +65,36 @@ export abstract class SingleRequest extends GatewayCall {
     this.#bodyBytes += chunk.length;
     try {
       if (this.#bodyBytes > this.options.maxJsonBytes) throw bodyTooLarge(this.options.maxJsonBytes);
-      if (!this.#decoder.isDone) this.#decoder.read(chunk);
-      this.holdRequest(this.#decoder.heldBytes);
-      this.#takeTurns(chunk.length);
+      const room = bytesPerTurn - this.#turnBytes;
+      // The chunk is valid until this call returns.
+      this.#read(chunk.subarray(0, room), Buffer.from(chunk.subarray(room)));
     } catch (error) {
       this.#fault = this.#statusOf(error);
     }
   }
 
-  #takeTurns(bytes: number): void {
-    this.#turnBytes += bytes;
+  /** Reads `part` now and `rest` in the next turns. */
+  #read(part: Buffer, rest: Buffer): void {
+    if (!this.#decoder.isDone) this.#decoder.read(part);
+    this.holdRequest(this.#decoder.heldBytes + rest.length);
+    this.#turnBytes += part.length;
     if (this.#turnBytes < bytesPerTurn) return;
     this.#turnBytes = 0;
     this.stream.pause();
-    setImmediate(() => this.stream.resume());
+    setImmediate(() => this.#nextTurn(rest));
+  }
+
+  #nextTurn(rest: Buffer): void {
+    if (rest.length > 0 && !this.signal.aborted) {
+      try {
+        this.#read(rest.subarray(0, bytesPerTurn), rest.subarray(bytesPerTurn));
+        // It waits for a turn again.
+        if (this.#turnBytes === 0) return;
+      } catch (error) {
+        this.#fault = this.#statusOf(error);
+      }
+    }
+    this.stream.resume();
   }
 
   #complete(): void {

@@ -2,51 +2,61 @@ import { ByteBuffer } from './byte-buffer.ts';
 
 const wireVarint = 0;
 const wireBytes = 2;
-/** Reserved for the length of a nested message until the message is complete. */
-const lengthRoomBytes = 4;
+/** Reserved for the length of a nested message until the message is complete: enough for most. */
+const lengthRoomBytes = 1;
+/** The greatest length that fits into that room. */
+const maxShortLength = 0x7f;
+
+/** A nested message that is open. */
+interface Opened {
+  /** Where its length goes. */
+  readonly at: number;
+  /** The place of that length in the list of long ones. */
+  readonly index: number;
+  readonly sizeBefore: number;
+}
 
 /**
- * Builds the bytes of one protobuf message whose nested messages are written before their lengths are known. Room is
- * left for each length, and closed in one pass at the end: the work is linear, however deep the messages nest.
+ * Builds the bytes of one protobuf message whose nested messages are written before their lengths are known. A length
+ * of one byte is written into its room. The longer ones are inserted in one pass at the end: the work is linear,
+ * however deep the messages nest, and small messages, of which there are most, cost that pass nothing.
  *
  * Of a message larger than `maxBytes` only the size is kept.
  */
 export class WireMessage {
   readonly #maxBytes: number;
   readonly #bytes = new ByteBuffer();
-  /** The nested messages that are open, from the outside in: where their lengths go, and the size saved before. */
-  readonly #open: { readonly at: number; readonly writtenBefore: number; readonly savedBefore: number }[] = [];
-  /** Where all lengths go, in order. */
-  #lengthsAt: number[] = [];
-  /** Bytes written, with the room of lengths; and how many of them the last pass removes. */
-  #written = 0;
-  #saved = 0;
+  /** The nested messages that are open, from the outside in. */
+  readonly #open: Opened[] = [];
+  /** Where the lengths go that need more than their room, or may need it because their message is open; in order. */
+  #longAt: number[] = [];
+  /** Those lengths. */
+  #long: number[] = [];
+  /** Of the message so far, with one byte for each length that is not known yet. */
+  #size = 0;
   #isDropped = false;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The size of the message without the room that its lengths do not need. */
   get size(): number {
-    return this.#written - this.#saved;
+    return this.#size;
   }
 
   get isTooLarge(): boolean {
-    return this.size > this.#maxBytes;
+    return this.#size > this.#maxBytes;
   }
 
   get heldBytes(): number {
-    return this.#bytes.capacity + 8 * this.#lengthsAt.length + 64 * this.#open.length;
+    return this.#bytes.capacity + 16 * this.#longAt.length + 64 * this.#open.length;
   }
 
   /** Forgets everything. */
   reset(): void {
-    this.#bytes.reset();
+    this.#forgetBytes();
     this.#open.length = 0;
-    this.#lengthsAt = [];
-    this.#written = 0;
-    this.#saved = 0;
+    this.#size = 0;
     this.#isDropped = false;
   }
 
@@ -75,51 +85,67 @@ export class WireMessage {
   bytes(field: number, value: Uint8Array): void {
     this.#varint(field * 8 + wireBytes);
     this.#varint(value.length);
-    this.#written += value.length;
+    this.#size += value.length;
     if (this.#keeps) this.#bytes.append(value);
   }
 
   /** Begins a nested message, or a packed list. */
   begin(field: number): void {
     this.#varint(field * 8 + wireBytes);
-    this.#open.push({ at: this.#bytes.length, writtenBefore: this.#written, savedBefore: this.#saved });
-    this.#written += lengthRoomBytes;
+    const at = this.#bytes.length;
+    this.#size += lengthRoomBytes;
+    this.#open.push({ at, index: this.#longAt.length, sizeBefore: this.#size });
     if (!this.#keeps) return;
-    this.#lengthsAt.push(this.#bytes.length);
-    this.#bytes.append(zeroLength);
+    this.#longAt.push(at);
+    this.#long.push(0);
+    this.#bytes.push(0);
   }
 
   end(): void {
     const opened = this.#open.pop();
     if (opened === undefined) throw new Error('a nested message ends that never began');
-    const size = this.#written - opened.writtenBefore - lengthRoomBytes - (this.#saved - opened.savedBefore);
-    this.#saved += lengthRoomBytes - varintBytes(size);
-    if (this.#keeps) this.#bytes.view().writeUInt32LE(size, opened.at);
+    const length = this.#size - opened.sizeBefore;
+    this.#size += varintBytes(length) - lengthRoomBytes;
+    if (!this.#keeps) return;
+    if (length > maxShortLength) {
+      this.#long[opened.index] = length;
+      return;
+    }
+    // Those nested in it are short too, so its length is the last of the list.
+    this.#longAt.pop();
+    this.#long.pop();
+    this.#bytes.view()[opened.at] = length;
   }
 
   /** The message, which is not too large. */
   finish(): Buffer {
     const source = this.#bytes.view();
-    const out = Buffer.allocUnsafe(this.size);
+    const out = Buffer.allocUnsafe(this.#size);
     let from = 0;
     let to = 0;
-    for (const at of this.#lengthsAt) {
+    for (let i = 0; i < this.#longAt.length; i++) {
+      const at = this.#longAt[i] as number;
       to = copy(source, from, at, out, to);
-      to = writeVarint(source.readUInt32LE(at), out, to);
+      to = writeVarint(this.#long[i] as number, out, to);
       from = at + lengthRoomBytes;
     }
     copy(source, from, source.length, out, to);
     return out;
   }
 
-  /** False once the message cannot become small enough any more, even by the room of the lengths that are open. */
+  /** False once the message is too large: it never becomes smaller. */
   get #keeps(): boolean {
     if (this.#isDropped) return false;
-    if (this.size <= this.#maxBytes + lengthRoomBytes * this.#open.length) return true;
+    if (this.#size <= this.#maxBytes) return true;
     this.#isDropped = true;
-    this.#bytes.reset();
-    this.#lengthsAt = [];
+    this.#forgetBytes();
     return false;
+  }
+
+  #forgetBytes(): void {
+    this.#bytes.reset();
+    this.#longAt = [];
+    this.#long = [];
   }
 
   #varint(value: number): void {
@@ -132,12 +158,10 @@ export class WireMessage {
   }
 
   #push(byte: number): void {
-    this.#written += 1;
+    this.#size += 1;
     if (this.#keeps) this.#bytes.push(byte);
   }
 }
-
-const zeroLength = Buffer.alloc(lengthRoomBytes);
 
 function varintBytes(value: number): number {
   let bytes = 1;
