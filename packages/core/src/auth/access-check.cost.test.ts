@@ -66,19 +66,29 @@ function shortestMs<Prepared>(prepare: () => Prepared, ask: (prepared: Prepared)
 const accessOf = (auth: AuthState, user: string): AccessCheck =>
   new AccessCheck(auth, leases, { user, authRevision: 2 });
 
-test.each(['ann', 'bob'])('20,000 keys are checked against 20,000 ranges of %s within the limit', (user) => {
-  const derived = (): AccessCheck => {
-    const auth = freshState();
-    auth.rangesOf(auth.users.get(user)!);
-    return accessOf(auth, user);
-  };
-  expect(shortestMs(derived, (access) => expect(access.writeKeysOf(1n)).toBeUndefined())).toBeLessThan(limitMs);
-  expect(shortestMs(derived, (access) => expect(access.readKeysOf(1n)).toBeUndefined())).toBeLessThan(limitMs);
-});
+test.each(['ann', 'bob'])(
+  'the first request derives the ranges of %s and checks 20,000 keys within the limit',
+  (user) => {
+    const first = (): AccessCheck => accessOf(freshState(), user);
+    expect(shortestMs(first, (access) => expect(access.writeKeysOf(1n)).toBeUndefined())).toBeLessThan(limitMs);
+    expect(shortestMs(first, (access) => expect(access.readKeysOf(1n)).toBeUndefined())).toBeLessThan(limitMs);
+  },
+);
 
-test.each(['ann', 'bob'])('the ranges of %s are derived within the limit', (user) => {
-  const derive = (auth: AuthState): void => void auth.rangesOf(auth.users.get(user)!);
-  expect(shortestMs(freshState, derive)).toBeLessThan(limitMs);
+test('the ranges of a hundred roles are derived together within the limit', () => {
+  const roles = Array.from({ length: 100 }, (_, role) => {
+    return roleFor(
+      `r${role}`,
+      keys.filter((_key, i) => i % 100 === role),
+    );
+  });
+  const user = { name: 'eve', passwordHash: 'x', noPassword: false, roles: roles.map(({ name }) => name), since: 1 };
+  const fresh = (): AccessCheck => {
+    const data = { enabled: true, revision: 2, enabledAt: 1 };
+    const users = new Map([['eve', user]]);
+    return accessOf(new AuthState({ ...data, users, roles: new Map(roles.map((role) => [role.name, role])) }), 'eve');
+  };
+  expect(shortestMs(fresh, (access) => expect(access.writeKeysOf(1n)).toBeUndefined())).toBeLessThan(limitMs);
 });
 
 test('renewals and puts after the first look at no other key', () => {

@@ -55,7 +55,7 @@ export class AuthState implements AuthData {
 
   /** The state with these changes, at the next revision. */
   with(changed: Partial<AuthData>): AuthState {
-    const ranges = changed.roles === undefined ? this.#ranges : undefined;
+    const ranges = changed.roles === undefined ? this.#ranges : this.#ranges.after(changed.roles);
     return new AuthState({ ...this.#data, ...changed, revision: this.revision + 1 }, ranges);
   }
 

@@ -46,3 +46,22 @@ test('a role that is deleted, and another of its name, leave nothing of what it 
   }
   expect(machine.auth.rangesOf(userOf(machine, 'ann')).read.has('a')).toBe(false);
 });
+
+test('a change of one role keeps what was derived from the others', () => {
+  const machine = machineWith(
+    { kind: 'addRole', role: 'r' },
+    { kind: 'addRole', role: 's' },
+    ...['ann', 'bob', 'eve'].map(added),
+    granted('ann', 'r'),
+    granted('bob', 's'),
+    granted('eve', 'r'),
+    granted('eve', 's'),
+  );
+  const rangesOf = (name: string) => machine.auth.rangesOf(userOf(machine, name));
+  const [ann, bob, eve] = ['ann', 'bob', 'eve'].map(rangesOf);
+  applyNext(machine, { kind: 'auth', change: grant('s', 'b') });
+  expect(rangesOf('ann')).toBe(ann);
+  expect(rangesOf('bob')).not.toBe(bob);
+  expect(rangesOf('eve')).not.toBe(eve);
+  expect(rangesOf('eve').read.has('b')).toBe(true);
+});
