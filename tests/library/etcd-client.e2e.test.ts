@@ -130,6 +130,17 @@ describe.each(etcdServerKinds.filter(({ isThere }) => isThere()))('the client of
     });
   });
 
+  test('a watch of an empty range is refused, and not tried again', async () => {
+    const client = clientOf();
+    for (const range of [
+      { key: 'b', end: 'a' },
+      { key: 'a', end: 'a' },
+    ]) {
+      const next = client.watch(range).next();
+      await expect(next).rejects.toMatchObject({ etcdCode: 'invalid', details: 'mvcc: watcher range is empty' });
+    }
+  });
+
   test('moves to an endpoint that answers', async () => {
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

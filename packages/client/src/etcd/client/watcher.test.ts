@@ -89,4 +89,20 @@ describe('a watch over a connection', () => {
     for await (const _ of watchRange(connection, 'key', {})) break;
     expect([calls.length, calls[0]!.destroyed, abandoned()]).toEqual([1, true, 0]);
   });
+
+  test.each([[[]], [[created]]])('ends with `invalid` when its range is empty', async (before) => {
+    const { WatchResponseSchema } = etcdserverpb;
+    const fields = { created: true, canceled: true, watchId: -1n, cancelReason: 'mvcc: watcher range is empty' };
+    const { connection, calls } = connected([
+      ...before,
+      toBinary(WatchResponseSchema, create(WatchResponseSchema, fields)),
+    ]);
+    const watching = (async () => {
+      for await (const _ of watchRange(connection, { key: 'b', end: 'a' }, {}))
+        calls.at(-1)!.destroy(new Error('broken'));
+    })();
+    const details = 'mvcc: watcher range is empty';
+    await expect(watching).rejects.toMatchObject({ etcdCode: 'invalid', details });
+    expect(calls.length).toBe(before.length + 1);
+  });
 });

@@ -41,6 +41,8 @@ const path = '/etcdserverpb.Watch/Watch';
 /** What a server says about a token that has ended; etcd 3.4 says the first of these. A retry has a new token. */
 const deniedTexts =
   /^etcdserver: (?:permission denied|invalid auth token|revision of auth store is old|user name is empty)$/;
+/** What a server says about the request itself, whichever server it is. */
+const emptyRangeText = 'mvcc: watcher range is empty';
 /** In a row, each with a new token: then it is not the token. */
 const maxDenials = 3;
 const shortestPauseMs = 50;
@@ -151,7 +153,7 @@ function cancelled(endpoint: string, answer: etcdserverpb.WatchResponse): EtcdEr
     return new EtcdError('compacted', endpoint, words, { compactRevision });
   }
   const details = cancelReason.replace(/^rpc error: code = \w+ desc = /, '');
-  const code = deniedTexts.test(details) ? 'denied' : 'unreachable';
+  const code = details === emptyRangeText ? 'invalid' : deniedTexts.test(details) ? 'denied' : 'unreachable';
   return new EtcdError(code, endpoint, details === '' ? 'the server ended the watch' : details);
 }
 
