@@ -251,7 +251,7 @@ export class FollowerLink {
       payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
       origin: { run: Number(this.run), sequence: Number(sequence) },
     };
-    const command = commandOfFollower(encoded, this.memberId);
+    const command = commandOfFollower(encoded, this, replica.state);
     if (command === undefined || sequence > maxSequence) {
       refuse(notAllowed);
       return;

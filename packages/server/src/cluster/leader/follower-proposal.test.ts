@@ -3,7 +3,7 @@ import { peerpb } from '@tenure/protocol';
 import { afterEach, expect, test, vi } from 'vitest';
 import { CommandRules } from '../../api/command-rules.ts';
 import { statusNamed } from '../../api/status-of.ts';
-import { encodeCommand } from '../../replica/command-codec.ts';
+import { authKind, encodeCommand, newestCommandKind } from '../../replica/command-codec.ts';
 import { LeadingServer } from '../testing/leading-server.ts';
 import { patience, Stranger } from '../testing/stranger.ts';
 
@@ -17,7 +17,10 @@ afterEach(async () => {
 });
 
 /** A follower with the secret, linked to a leader with the checks of a real one; its quota is exceeded if `isFull`. */
-async function joined({ isFull = false } = {}): Promise<{ leader: LeadingServer; follower: Stranger }> {
+async function joined({ isFull = false, newestCommand = newestCommandKind } = {}): Promise<{
+  leader: LeadingServer;
+  follower: Stranger;
+}> {
   const rules: CommandRules = new CommandRules({
     state: () => leader.replica.state,
     canAllApply: () => true,
@@ -28,7 +31,7 @@ async function joined({ isFull = false } = {}): Promise<{ leader: LeadingServer;
   const leader = await LeadingServer.start([2n], { check: (command, bytes) => rules.check(command, bytes) });
   server = leader;
   const follower = new Stranger(leader);
-  await follower.join(leader);
+  await follower.join(leader, { newestCommand });
   return { leader, follower };
 }
 
@@ -106,6 +109,33 @@ test('a follower may register only itself, and may not propose a read', async ()
   follower.say({ proposals });
   await vi.waitFor(() => expect(leader.replica.state.keyCount).toBe(1), patience);
   expect(leader.replica.state.members.find(({ id }) => id === 2n)?.clientUrls).toEqual(['http://h:1']);
+});
+
+test.each([
+  ['of a version without users', authKind - 1, [Reason.NOT_ALLOWED, Reason.NOT_ALLOWED, Reason.NOT_ALLOWED]],
+  ['that knows of users', authKind, []],
+])('once there are users, a follower %s decides for no client', async (_name, newestCommand, reasons) => {
+  const { leader, follower } = await joined({ newestCommand });
+  const before = { kind: 'alarm', action: 'activate', memberId: 2n, alarm: 'nospace' } as const;
+  follower.say({ proposals: [{ sequence: 1n, ...encodeCommand(before) }] });
+  await vi.waitFor(() => expect(leader.replica.state.alarms).toHaveLength(1), patience);
+  const add = { kind: 'addUser', user: 'root', passwordHash: 'x', noPassword: false } as const;
+  await leader.replica.propose({ kind: 'auth', change: add });
+  await leader.replica.propose({ kind: 'auth', change: { kind: 'grantRole', user: 'root', role: 'root' } });
+  await leader.replica.propose({ kind: 'auth', change: { kind: 'enable' } });
+  const { index } = leader.replica.position;
+  const commands: readonly Command[] = [
+    { kind: 'compact', revision: 1 },
+    { kind: 'removeMember', id: 2n },
+    { kind: 'alarm', action: 'activate', memberId: 1n, alarm: 'nospace' },
+  ];
+  if (reasons.length > 0) {
+    expect((await refusalsOf(follower, commands, 2n)).map(({ reason }) => reason)).toEqual(reasons);
+    expect(leader.replica.position.index).toBe(index);
+    return;
+  }
+  follower.say({ proposals: [{ sequence: 2n, ...encodeCommand(commands[2]!) }] });
+  await vi.waitFor(() => expect(leader.replica.state.alarms).toHaveLength(2), patience);
 });
 
 test('the quota of space applies to followers as it does to clients', async () => {

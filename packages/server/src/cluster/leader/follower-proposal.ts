@@ -1,7 +1,7 @@
-import type { Command } from '@tenure/core';
+import type { Command, StateMachine } from '@tenure/core';
 import { peerpb } from '@tenure/protocol';
 import { GrpcStatus } from '@tenure/grpc-server';
-import { decodeCommand } from '../../replica/command-codec.ts';
+import { authKind, decodeCommand } from '../../replica/command-codec.ts';
 import type { EncodedCommand } from '../../replica/entry-codec.ts';
 import { ProposalError } from '../../replica/proposal-error.ts';
 import { isReadOnlyTxn } from '@tenure/core';
@@ -38,11 +38,24 @@ const { Refusal_Reason: Reason } = peerpb;
 export const notAllowed: ProposalRefusal = { reason: Reason.NOT_ALLOWED, code: 0, message: '' };
 export const deposed: ProposalRefusal = { reason: Reason.DEPOSED, code: 0, message: '' };
 
+/** Who proposes. */
+interface Follower {
+  readonly memberId: bigint;
+  readonly newestCommand: number;
+}
+
 /**
  * Decodes a follower's command. Undefined for a kind of a newer version, which must not enter a log that this server
- * leads, and for a kind that this follower must not propose.
+ * leads, for a kind that this follower must not propose, and for everything of one that knows no users once there are
+ * any. Such a follower does not ask who its clients are, and apply takes a compaction, an alarm or a removal without a
+ * requester for that of a server. It stops when it reads of the users, which it may not have done yet.
  */
-export function commandOfFollower(encoded: EncodedCommand, memberId: bigint): Command | undefined {
+export function commandOfFollower(
+  encoded: EncodedCommand,
+  { memberId, newestCommand }: Follower,
+  { auth }: Pick<StateMachine, 'auth'>,
+): Command | undefined {
+  if (newestCommand < authKind && auth.revision > 1) return undefined;
   let command: Command;
   try {
     command = decodeCommand(encoded);
