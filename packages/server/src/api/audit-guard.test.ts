@@ -4,14 +4,16 @@ import { etcdserverpb, v3electionpb, v3lockpb } from '@tenure/protocol';
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { VirtualClock, testConnection } from '@tenure/test-support';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import type { Call, MethodHandler } from '../transport/transport.ts';
 import { expect, test } from 'vitest';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';
 import { AuditGuard } from './audit-guard.ts';
 import type { AuditRecord, AuditSink } from './audit-record.ts';
-import { auditedRequest } from './audited-request.ts';
+import { auditedKeys, auditedRequest } from './audited-request.ts';
 import { statusNamed } from './status-of.ts';
-import { maxStrangerRecords } from './stranger-records.ts';
+import { maxStrangerRecords, maxUserRecords } from './limited-records.ts';
 
 const ann: Requester = { user: 'ann', authRevision: 4 };
 const put = '/etcdserverpb.KV/Put';
@@ -100,6 +102,20 @@ test('of a long key or name, which every client may send, only the beginning is 
   const bytes = Buffer.from(toBinary(etcdserverpb.AuthenticateRequestSchema, login));
   const user = `${'k'.repeat(256)}... (1000000 bytes)`;
   expect(auditedRequest('/etcdserverpb.Auth/Authenticate', bytes)).toEqual({ user });
+});
+
+test('a record stays small, whatever bytes the keys of a request have', () => {
+  const byte = fc.constantFrom('\0', '"', 'k', '\xff');
+  const key = fc.string({ unit: byte, minLength: 1, maxLength: 300 });
+  const range = fc.record({ key, rangeEnd: fc.oneof(fc.constant(''), key) });
+  fc.assert(
+    fc.property(fc.array(range, { maxLength: 40, size: 'max' }), (ranges) => {
+      const { keys = [], moreKeys = 0 } = auditedKeys(ranges);
+      expect(keys.length + moreKeys).toBe(ranges.length);
+      expect(keys.length).toBeGreaterThanOrEqual(Math.min(1, ranges.length));
+      expect(JSON.stringify(keys).length).toBeLessThan(4_200);
+    }),
+  );
 });
 
 test('changes of users and roles are recorded with their names and ranges, and never with a password', () => {
@@ -203,6 +219,14 @@ test('strangers fill the log with nothing, and hide no user, no login and no gue
   expect(count('Auth/AuthEnable', '', false)).toBe(500);
   expect(count('KV/Put', '', true) + count('health.v1.Health/Check', '', false)).toBe(maxStrangerRecords);
   expect(records.at(-1)).toEqual({ method: '*', by: '', suppressed: 1_000 - maxStrangerRecords });
+});
+
+test('a user has so many records a minute, and the others are counted', async () => {
+  const { guard, records, call } = audited(true);
+  for (let round = 0; round < maxUserRecords + 7; round += 1) await call(put, ann);
+  guard.stop();
+  expect(records.length).toBe(maxUserRecords + 1);
+  expect(records.at(-1)).toEqual({ method: '*', by: 'ann', allowed: true, suppressed: 7 });
 });
 
 test('while authentication is disabled, every request is recorded', async () => {

@@ -6,7 +6,7 @@ import type { Clock } from '../time/clock.ts';
 import type { AuditSink } from './audit-record.ts';
 import { type AuditedRequest, auditedKeys, auditedRequest, watchedRange } from './audited-request.ts';
 import { statusOf, statusOfCoreError } from './status-of.ts';
-import { StrangerRecords } from './stranger-records.ts';
+import { LimitedRecords, strangerLimit, userLimit } from './limited-records.ts';
 
 const forbidding: readonly ErrorName[] = [
   'PermissionDenied',
@@ -20,23 +20,27 @@ const forbiddingTexts: ReadonlySet<string> = new Set(forbidding.map((name) => er
 /**
  * Records each request with its outcome, after the access guard: unary calls and streams from the server when they end,
  * and the messages of a Watch or LeaseKeepAlive call one by one. A renewal is recorded only when it is refused, which
- * ends its call: renewals are the bulk of all requests, and each lease has its grant in the log. While authentication
- * is enabled, callers without an identity get so many records a minute; a login that succeeds always has one.
+ * ends its call: renewals are the bulk of all requests, and each lease has its grant in the log. Each user gets so many
+ * records a minute. So do callers without an identity while authentication is enabled, but a login that succeeds always
+ * has one.
  */
 export class AuditGuard {
   readonly #sink: AuditSink;
   readonly #state: Pick<StateMachine, 'accessOf' | 'auth'>;
-  readonly #strangers: StrangerRecords;
+  readonly #strangers: LimitedRecords;
+  readonly #users: LimitedRecords;
 
   constructor(sink: AuditSink, state: Pick<StateMachine, 'accessOf' | 'auth'>, clock: Clock) {
     this.#sink = sink;
     this.#state = state;
-    this.#strangers = new StrangerRecords(sink, clock);
+    this.#strangers = new LimitedRecords(sink, clock, strangerLimit);
+    this.#users = new LimitedRecords(sink, clock, userLimit);
   }
 
   /** When no request is left: writes what was only counted. */
   stop(): void {
     this.#strangers.stop();
+    this.#users.stop();
   }
 
   /** The same routes with all but bidirectional calls recorded: around the access guard, which refuses some. */
@@ -133,7 +137,8 @@ export class AuditGuard {
     // The health is all that a stranger is told. Other answers are to a login, or to what authentication came after.
     const isTold = status === undefined && !path.startsWith('/grpc.health.v1.Health/');
     const isOfStranger = by === '' && !isTold && this.#state.auth.enabled;
-    (isOfStranger ? this.#strangers : this.#sink).record({
+    const sink = isOfStranger ? this.#strangers : by === '' ? this.#sink : this.#users;
+    sink.record({
       method: path.slice(path.indexOf('.') + 1),
       by,
       address: connection.remoteAddress,

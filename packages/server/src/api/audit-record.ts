@@ -13,13 +13,20 @@ export interface AuditRecord extends AuditedRequest {
   readonly error?: string;
 }
 
-/** Failed logins are apart, so that other requests do not hide that passwords are guessed; '*' is all others. */
-export const suppressedClasses = ['Auth/Authenticate', '*'] as const;
+export const loginMethod = 'Auth/Authenticate';
 
-/** In place of the records of callers without an identity that were too many in a minute. */
-export interface SuppressedRecords {
-  readonly method: (typeof suppressedClasses)[number];
-  readonly by: '';
+/** Records that have one limit together. */
+export interface RecordClass {
+  /** 'Auth/*' is what is about users and roles; '*' is every other method. */
+  readonly method: typeof loginMethod | 'Auth/*' | '*';
+  /** '' is all callers without an identity. */
+  readonly by: string;
+  /** For users. */
+  readonly allowed?: boolean;
+}
+
+/** In place of the records of a class that were too many in a minute. */
+export interface SuppressedRecords extends RecordClass {
   readonly suppressed: number;
 }
 

@@ -31,6 +31,8 @@ interface KeyRange {
 
 /** The listed keys and ranges of one request. */
 const maxKeys = 16;
+/** Of all listed keys and ranges, as JSON, which writes one byte as up to six: more than one range can have. */
+const maxKeysJsonBytes = 4_096;
 /** The bytes of a listed key or name; of a longer one the beginning is listed, and its length. */
 const maxTextBytes = 256;
 
@@ -131,12 +133,15 @@ function rangesOfOp(op: RequestOp): KeyRange[] {
 }
 
 export function auditedKeys(ranges: readonly KeyRange[]): AuditedRequest {
-  const keys = ranges
-    .slice(0, maxKeys)
-    .map(({ key, rangeEnd }) =>
-      (rangeEnd === '' ? [key] : [key, rangeEnd]).map((each) => text(Buffer.from(each, 'latin1'))),
-    );
-  return ranges.length > maxKeys ? { keys, moreKeys: ranges.length - maxKeys } : { keys };
+  const keys: string[][] = [];
+  let jsonBytes = 0;
+  for (const { key, rangeEnd } of ranges.slice(0, maxKeys)) {
+    const texts = (rangeEnd === '' ? [key] : [key, rangeEnd]).map((each) => text(Buffer.from(each, 'latin1')));
+    jsonBytes += Buffer.byteLength(JSON.stringify(texts));
+    if (jsonBytes > maxKeysJsonBytes) break;
+    keys.push(texts);
+  }
+  return keys.length < ranges.length ? { keys, moreKeys: ranges.length - keys.length } : { keys };
 }
 
 function ofLease(id: bigint): AuditedRequest {
