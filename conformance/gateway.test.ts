@@ -3,6 +3,7 @@ import { rpcMethods } from '@tenure/protocol';
 import { freePort } from '@tenure/test-support';
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
+import { browserOptions, browserRequests, foreignRequests } from './gateway/browser-requests.ts';
 import { drawnRequest } from './gateway/drawn-requests.ts';
 import { answerOf, type GatewayExchange, type GatewayRequest } from './gateway/exchange.ts';
 import { knownRequests, malformedFor } from './gateway/known-requests.ts';
@@ -12,6 +13,7 @@ import { startTenure } from './servers/tenure-server.ts';
 
 const recordedVersion = '3.6';
 const recording = new URL('recordings/etcd-3.6.16/gateway.json', import.meta.url);
+const browserRecording = new URL('recordings/etcd-3.6.16/browser-access.json', import.meta.url);
 const isRecording = process.env['TENURE_TEST_RECORD'] !== undefined;
 const version = etcdVersion();
 const isRecordedEtcd = version?.startsWith(`${recordedVersion}.`) === true;
@@ -20,8 +22,8 @@ const isCi = process.env['CI'] === 'true';
 const recordedSeed = 20_263;
 const recordedCount = 300;
 
-function recorded(): readonly GatewayExchange[] {
-  return JSON.parse(readFileSync(recording, 'utf8')) as readonly GatewayExchange[];
+function recorded(file = recording): readonly GatewayExchange[] {
+  return JSON.parse(readFileSync(file, 'utf8')) as readonly GatewayExchange[];
 }
 
 /** One after the other, on a server of their own. */
@@ -56,11 +58,11 @@ async function gatewayPaths(): Promise<readonly (readonly [string, string])[]> {
   }
 }
 
-describe('the JSON gateway', () => {
-  // CI counts a skipped test as a failure. Its machines have another etcd, and the recording is there for that.
-  const testOrNot = isRecordedEtcd || !isCi ? test : (): void => undefined;
-  const skipReason = `the etcd here is ${version ?? 'missing'}: its gateway is not the one of ${recordedVersion}`;
+// CI counts a skipped test as a failure. Its machines have another etcd, and the recording is there for that.
+const testOrNot = isRecordedEtcd || !isCi ? test : (): void => undefined;
+const skipReason = `the etcd here is ${version ?? 'missing'}: its gateway is not the one of ${recordedVersion}`;
 
+describe('the JSON gateway', () => {
   testOrNot(`etcd ${recordedVersion} answers as recorded`, async ({ skip }) => {
     if (!isRecordedEtcd) skip(skipReason);
     if (isRecording) {
@@ -95,5 +97,40 @@ describe('the JSON gateway', () => {
     const requests = fc.sample(drawnRequest, { seed: inject('seed'), numRuns: counts[inject('effort')] });
     const expected = await exchangesOn(startEtcd({}, await freePort()), requests);
     expect(await exchangesOn(startTenure(), requests)).toEqual(expected);
+  });
+});
+
+/** Each server has its own words for a host that is not in the list, and Tenure says that its health is JSON. */
+function withoutWords({ request, answer }: GatewayExchange): GatewayExchange {
+  const words = answer.status === 421 ? { body: 'refused' } : request.method === 'GET' ? { contentType: 'page' } : {};
+  return { request, answer: { ...answer, ...words } };
+}
+
+describe('web pages, with --cors and --host-whitelist', () => {
+  testOrNot(`etcd ${recordedVersion} answers as recorded, also to the pages of another origin`, async ({ skip }) => {
+    if (!isRecordedEtcd) skip(skipReason);
+    const requests = [...browserRequests, ...foreignRequests];
+    const made = await exchangesOn(startEtcd(browserOptions, await freePort()), requests);
+    if (isRecording) writeFileSync(browserRecording, `${JSON.stringify(made, null, 1)}\n`);
+    expect(made).toEqual(recorded(browserRecording));
+  });
+
+  test('Tenure answers as etcd does where no page of another origin calls', async () => {
+    const exchanges = recorded(browserRecording).slice(0, browserRequests.length);
+    expect(exchanges.map(({ request }) => request)).toEqual(browserRequests);
+    const made = await exchangesOn(startTenure(browserOptions), browserRequests);
+    expect(made.map(withoutWords)).toEqual(exchanges.map(withoutWords));
+  });
+
+  test('Tenure refuses what etcd does for the pages of another origin', async () => {
+    const served = recorded(browserRecording).slice(browserRequests.length);
+    expect(served.map(({ answer }) => answer.status)).toEqual(
+      foreignRequests.map(({ body }) => (body === 'x' ? 400 : 200)),
+    );
+    // A preflight, among the others above, is answered without the headers that would let the page go on.
+    for (const { answer } of await exchangesOn(startTenure(browserOptions), foreignRequests)) {
+      expect(answer).toMatchObject({ status: 403 });
+      expect(answer.access).toBeUndefined();
+    }
   });
 });

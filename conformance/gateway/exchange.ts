@@ -1,9 +1,9 @@
-import { request as httpRequest } from 'node:http';
+import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { extensionFields } from '@tenure/protocol';
 
 /** A request to a JSON gateway. */
 export interface GatewayRequest {
-  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'OPTIONS';
   readonly path: string;
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -16,6 +16,8 @@ export interface GatewayAnswer {
   readonly contentType: string;
   /** The body, or its lines, as JSON if they are. */
   readonly body: unknown;
+  /** What a browser may tell the page, for a request of a page; left out if there is no such header. */
+  readonly access?: Readonly<Record<string, string>>;
 }
 
 export interface GatewayExchange {
@@ -31,7 +33,12 @@ export function answerOf(address: string, request: GatewayRequest): Promise<Gate
       let text = '';
       const done = (): void => {
         const contentType = response.headers['content-type'] ?? '';
-        resolve({ status: response.statusCode ?? 0, contentType, body: comparable(text) });
+        resolve({
+          status: response.statusCode ?? 0,
+          contentType,
+          body: comparable(text),
+          ...accessIn(response.headers, headers),
+        });
         sent.destroy();
       };
       response.setEncoding('utf8');
@@ -45,6 +52,13 @@ export function answerOf(address: string, request: GatewayRequest): Promise<Gate
     sent.on('error', reject);
     sent.end(body);
   });
+}
+
+/** By default etcd adds them to every answer, where Tenure has none. */
+function accessIn(headers: IncomingHttpHeaders, asked: GatewayRequest['headers'] = {}): Pick<GatewayAnswer, 'access'> {
+  if (asked['origin'] === undefined) return {};
+  const found = Object.entries(headers).filter(([name]) => name.startsWith('access-control-'));
+  return found.length === 0 ? {} : { access: Object.fromEntries(found.map(([name, value]) => [name, String(value)])) };
 }
 
 function comparable(text: string): unknown {

@@ -15,13 +15,15 @@ export function etcdVersion(): string | undefined {
 
 function optionFlags(options: ServerOptions): string[] {
   const flags: string[] = [];
-  const add = (flag: string, value: number | undefined, unit = ''): void => {
+  const add = (flag: string, value: number | string | undefined, unit = ''): void => {
     if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
   };
   add('quota-backend-bytes', options.quotaBackendBytes);
   add('max-request-bytes', options.maxRequestBytes);
   add('max-txn-ops', options.maxTxnOps);
   add('experimental-watch-progress-notify-interval', options.progressNotifyIntervalMs, 'ms');
+  add('cors', options.cors?.join(','));
+  add('host-whitelist', options.hostWhitelist?.join(','));
   return [...flags, ...authFlags(options)];
 }
 

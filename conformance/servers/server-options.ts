@@ -4,6 +4,10 @@ export interface ServerOptions {
   readonly maxRequestBytes?: number;
   readonly maxTxnOps?: number;
   readonly progressNotifyIntervalMs?: number;
+  /** The origins whose pages may read answers; all or none by default. */
+  readonly cors?: readonly string[];
+  /** The names by which clients may reach the server. */
+  readonly hostWhitelist?: readonly string[];
   /** Low for cases that log in often. */
   readonly bcryptCost?: number;
   /** How long a simple token lives after its last use. */

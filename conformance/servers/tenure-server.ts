@@ -9,13 +9,15 @@ import { advertisedClientUrl, memberName, type RunningServer, type ServerOptions
 export function optionFlags(options: ServerOptions): string[] {
   // As in etcd by default: the data of a case stays, and so does an alarm.
   const flags: string[] = ['--auto-compaction-retention=0'];
-  const add = (flag: string, value: number | undefined, unit = ''): void => {
+  const add = (flag: string, value: number | string | undefined, unit = ''): void => {
     if (value !== undefined) flags.push(`--${flag}=${value}${unit}`);
   };
   add('quota-backend-bytes', options.quotaBackendBytes);
   add('max-request-bytes', options.maxRequestBytes);
   add('max-txn-ops', options.maxTxnOps);
   add('watch-progress-notify-interval', options.progressNotifyIntervalMs, 'ms');
+  add('cors', options.cors?.join(','));
+  add('host-whitelist', options.hostWhitelist?.join(','));
   return [...flags, ...authFlags(options)];
 }
 

@@ -59,9 +59,10 @@ export class Gateway implements HttpStreams {
 
   handle(stream: HttpStream): void {
     const { access } = this.#options;
+    // A host that is not in the list is told nothing of --cors, as by etcd.
     const refusal = access.answer(stream.request) ?? this.#refusal(stream);
     if (refusal !== undefined) {
-      refuseRequest(stream, { ...refusal, headers: { ...access.headers(stream.request), ...refusal.headers } });
+      refuseRequest(stream, refusal);
       return;
     }
     try {
@@ -79,11 +80,13 @@ export class Gateway implements HttpStreams {
       return plain(403, `the origin ${JSON.stringify(request.headers.origin)} is not in --cors\n`);
     }
     if (connection.certificateName !== undefined && this.#options.state.auth.enabled) {
-      return plain(400, certificateIgnored);
+      return plain(400, certificateIgnored, this.#options.access.headers(request));
     }
     const path = pathOf(request.target);
     const clean = posix.normalize(path === '/v3' ? '/v3/' : path);
-    return clean === path ? undefined : { status: 307, headers: { location: encodeURI(clean) }, body: '' };
+    if (clean === path) return undefined;
+    const headers = { ...this.#options.access.headers(request), location: encodeURI(clean) };
+    return { status: 307, headers, body: '' };
   }
 
   #statusRefusal({ request }: HttpStream, status: GrpcStatus): Refusal {
@@ -140,10 +143,7 @@ function pathOf(target: string): string {
   }
 }
 
-function plain(status: number, body: string): Refusal {
-  return {
-    status,
-    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
-    body,
-  };
+function plain(status: number, body: string, more: Readonly<Record<string, string>> = {}): Refusal {
+  const headers = { ...more, 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
+  return { status, headers, body };
 }
