@@ -85,6 +85,20 @@ describe('clients', { timeout: 60_000 }, () => {
     expect((await runCommand(['get', 'a', '--endpoints', elsewhere, ...trust])).err).toMatch(/certificate/i);
   });
 
+  test('the library reaches a server by the name in its certificate, when that is not its address', async () => {
+    const { certFile, keyFile } = authority.issue('named', { alternativeNames: 'DNS:tenure.example' });
+    const url = await serve(itsFiles({ certFile, keyFile }));
+    const ca = readFileSync(authority.caFile);
+    await using named = new EtcdClient({ endpoints: url, tls: { ca, serverName: 'tenure.example' } });
+    await named.kv.put('a', '1');
+    for (const serverName of ['other.example', undefined]) {
+      const tls = { ca, ...(serverName && { serverName }) };
+      await using other = new EtcdClient({ endpoints: url, timeoutMs: 2_000, tls });
+      await expect(other.kv.get('a')).rejects.toMatchObject({ name: 'EtcdError', etcdCode: 'unreachable' });
+    }
+    expect((await named.kv.getOne('a'))?.value).toBe('1');
+  });
+
   test('trust the certificate that --auto-tls makes, also after a restart', async () => {
     const dataDir = join(folder, 'data');
     const file = join(dataDir, 'fixtures', 'client', 'cert.pem');
