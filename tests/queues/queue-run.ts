@@ -4,6 +4,7 @@ import { Code, Refusal } from '../../conformance/client/refusal.ts';
 import type { ClusterMember } from '../cluster/cluster-member.ts';
 import { type Cluster, eventually } from '../cluster/cluster.ts';
 import { LastingWatch } from '../cluster/lasting-watch.ts';
+import { isOfOutage } from './outage.ts';
 import { type ClaimedHold, judgeHolds } from './queue-judge.ts';
 
 /** What a client does once it waits: takes its turn, goes away, or loses its lease. */
@@ -200,10 +201,4 @@ export class QueueRun {
   #any<Result extends {}>(ask: (member: ClusterMember) => Promise<Result>): Promise<Result> {
     return eventually('a server answers', () => ask(this.#member()), patienceMs);
   }
-}
-
-/** The server has ended, or has no leader: in Lock such errors have etcd's text and no code. */
-function isOfOutage({ code, details }: Refusal): boolean {
-  if (code === Code.unavailable || code === Code.cancelled) return true;
-  return code === Code.unknown && /timed out|leader changed|no leader|server stopped/.test(details);
 }
