@@ -29,7 +29,7 @@ describe('a sort in slices', () => {
       fc.property(
         fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 6_000, size: 'max' }),
         fc.integer({ min: 1, max: 3_000 }),
-        fc.option(fc.integer({ min: 0, max: 3_000 }), { nil: undefined }),
+        fc.option(fc.oneof(fc.nat({ max: 10 }), fc.nat({ max: 3_000 })), { nil: undefined }),
         (ranks, sliceItems, keep) => {
           const expected = ranks.map((rank, place) => ({ rank, place })).sort((a, b) => a.rank - b.rank);
           const { sorted } = sortInSlices(ranks, sliceItems, keep);
@@ -56,6 +56,25 @@ describe('a sort in slices', () => {
     }
     expect(most).toBeLessThan(25_000);
     expect(sort.sorted).toEqual(ranks.toSorted((a, b) => a - b));
+  });
+
+  test.each([1, 2, 50])('finds the first %i of many items with few comparisons', (keep) => {
+    const ranks = Array.from({ length: 100_000 }, (_, place) => (place * 7_919) % 100_003);
+    let compared = 0;
+    const compare = (a: number, b: number): number => (compared++, a - b);
+    const sort = new SlicedSort(ranks, compare, { keep });
+    while (!sort.step(1_000));
+    expect(compared).toBeLessThan(2 * ranks.length);
+    expect(sort.sorted).toEqual(ranks.toSorted((a, b) => a - b).slice(0, keep));
+  });
+
+  test('finds the last of many items, as a client does for the newest key, with few comparisons', () => {
+    const ranks = Array.from({ length: 100_000 }, (_, place) => place);
+    let compared = 0;
+    const sort = new SlicedSort(ranks, (a: number, b: number) => (compared++, b - a), { keep: 2 });
+    while (!sort.step(1_000));
+    expect(compared).toBeLessThanOrEqual(2 * ranks.length);
+    expect(sort.sorted).toEqual([99_999, 99_998]);
   });
 
   test('compares few items in one step when each is expensive', () => {

@@ -1,5 +1,7 @@
 /** The cost of the items that are sorted in one call; a merge runs in slices of any size. */
 const runCost = 1_024;
+/** Up to so many items are kept in order by insertion, at up to as many comparisons for each item. */
+const maxInserted = 8;
 
 export interface SlicedSortOptions<Item> {
   /** Drops items that cannot be among the first `limit` of the result. */
@@ -23,8 +25,10 @@ interface Merge {
 }
 
 /**
- * A stable sort in slices: runs of items are sorted one by one, then merged pair by pair. The sort moves positions
- * between two arrays of numbers: copying a list of a million items in each pass would create as much garbage.
+ * A stable sort in slices: runs of items are sorted one by one, then merged pair by pair. When only the first of the
+ * result are kept, most others are dropped after one comparison, before their run is sorted; so few that they need no
+ * runs are kept in order as the items come. The sort moves positions between two arrays of numbers: copying a list of a
+ * million items in each pass would create as much garbage.
  */
 export class SlicedSort<Item> {
   readonly #items: readonly Item[];
@@ -32,6 +36,10 @@ export class SlicedSort<Item> {
   readonly #keep: number;
   readonly #costOf: (item: Item) => number;
   #taken = 0;
+  /** How many of those are in runs. */
+  #kept = 0;
+  /** So many items as are kept come up to this one: those taken later that do not come before it are dropped. */
+  #bound: number | undefined;
   /** The runs of this pass are in `#from`; the merge writes to `#to`. */
   #from: Uint32Array;
   #to: Uint32Array;
@@ -87,14 +95,33 @@ export class SlicedSort<Item> {
 
   #sortRun(): number {
     let cost = 0;
-    const from = this.#taken;
+    const from = this.#kept;
+    const bound = this.#bound;
     while (this.#taken < this.#items.length && cost < runCost) {
-      this.#from[this.#taken] = this.#taken;
-      cost += this.#costOf(this.#items[this.#taken++]!);
+      const place = this.#taken++;
+      cost += this.#costOf(this.#items[place]!);
+      if (this.#keep <= maxInserted) this.#insert(place);
+      else if (bound === undefined || this.#compare(place, bound) < 0) this.#from[this.#kept++] = place;
     }
-    this.#from.subarray(from, this.#taken).sort(this.#compare);
-    this.#runs.push({ from, to: Math.min(this.#taken, from + this.#keep) });
+    if (this.#keep <= maxInserted) {
+      this.#runs = [{ from: 0, to: this.#kept }];
+      return cost;
+    }
+    if (this.#kept === from) return cost;
+    this.#from.subarray(from, this.#kept).sort(this.#compare);
+    const to = Math.min(this.#kept, from + this.#keep);
+    this.#runs.push({ from, to });
+    // Each item of the run comes before the bound, so the last that is kept is a closer one.
+    if (to > from && to === from + this.#keep) this.#bound = this.#from[to - 1]!;
     return cost;
+  }
+
+  #insert(place: number): void {
+    let at = Math.min(this.#kept, this.#keep - 1);
+    if (at < 0 || (at < this.#kept && this.#compare(place, this.#from[at]!) > 0)) return;
+    for (; at > 0 && this.#compare(place, this.#from[at - 1]!) < 0; at--) this.#from[at] = this.#from[at - 1]!;
+    this.#from[at] = place;
+    this.#kept = Math.min(this.#kept + 1, this.#keep);
   }
 
   /** Returns false when one run is left. */
