@@ -22,7 +22,9 @@ export class PermittedRanges {
     return new PermittedRanges(2 * permissions.length, (type) => {
       const set = new IntervalSet();
       for (const { type: allowed, key, rangeEnd } of permissions) {
-        if (allowed === 'readWrite' || allowed === type) set.add(key, endOfRange(key, rangeEnd));
+        if (allowed !== 'readWrite' && allowed !== type) continue;
+        if (rangeEnd === '') set.addKey(key);
+        else set.add(key, endOfRange(key, rangeEnd));
       }
       return set;
     });

@@ -19,7 +19,16 @@ export class IntervalSet {
 
   /** An interval whose end is at or before its start is empty. */
   add(from: string, to: string): void {
-    if (to <= from) return;
+    if (to > from) this.#add(from, to);
+  }
+
+  /** One string. */
+  addKey(key: string): void {
+    this.#add(key, `${key}\0`);
+  }
+
+  /** An interval that is not empty. Each comparison of long keys takes time, and most intervals need this one. */
+  #add(from: string, to: string): void {
     const last = this.#tos.at(-1);
     if (last === undefined || last < from) {
       this.#froms.push(from);
@@ -44,10 +53,10 @@ export class IntervalSet {
     let own = isWalked ? 0 : froms.length;
     for (let i = 0; i < other.#froms.length; i++) {
       const from = other.#froms[i]!;
-      for (; own < froms.length && froms[own]! <= from; own++) this.add(froms[own]!, tos[own]!);
-      this.add(from, other.#tos[i]!);
+      for (; own < froms.length && froms[own]! <= from; own++) this.#add(froms[own]!, tos[own]!);
+      this.#add(from, other.#tos[i]!);
     }
-    for (; own < froms.length; own++) this.add(froms[own]!, tos[own]!);
+    for (; own < froms.length; own++) this.#add(froms[own]!, tos[own]!);
   }
 
   get size(): number {
