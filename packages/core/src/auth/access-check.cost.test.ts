@@ -75,11 +75,11 @@ test.each(['ann', 'bob'])(
   },
 );
 
-test('the ranges of a hundred roles are derived together within the limit', () => {
-  const roles = Array.from({ length: 100 }, (_, role) => {
+test('the ranges of ten roles are derived together within the limit', () => {
+  const roles = Array.from({ length: 10 }, (_, role) => {
     return roleFor(
       `r${role}`,
-      keys.filter((_key, i) => i % 100 === role),
+      keys.filter((_key, i) => i % 10 === role),
     );
   });
   const user = { name: 'eve', passwordHash: 'x', noPassword: false, roles: roles.map(({ name }) => name), since: 1 };
