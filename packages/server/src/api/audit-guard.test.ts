@@ -5,7 +5,6 @@ import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { VirtualClock, testConnection } from '@tenure/test-support';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
 import type { Call, MethodHandler } from '../transport/transport.ts';
 import { expect, test } from 'vitest';
 import { ScriptedCall } from '../watch/testing/scripted-call.ts';

@@ -5,8 +5,9 @@ import { Duplex } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { TestAuthority, type TestCertificate, type TestServer, echo, startTestServer } from '@tenure/test-support';
-import { type CallerConnection, type TransportLimits, listenerTls } from '@tenure/grpc-server';
+import type { CallerConnection, TransportLimits } from '@tenure/grpc-server';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { listenerTls } from './client-tls.ts';
 import { clientOptions, createTestTls, secureConnection } from './testing/test-tls.ts';
 
 const tls = createTestTls();

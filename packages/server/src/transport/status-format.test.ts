@@ -1,8 +1,9 @@
-import { type GrpcCode, GrpcStatus, statusFormat } from '@tenure/grpc-server';
-import type { MethodHandler } from './transport.ts';
+import { type GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { errorCatalogue } from '@tenure/protocol';
 import { frameMessage, RawClient, startTestServer, type TestServer } from '@tenure/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { statusFormat } from './status-format.ts';
+import type { MethodHandler } from './transport.ts';
 
 let refusal: GrpcStatus;
 let server: TestServer;

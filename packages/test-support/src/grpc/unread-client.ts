@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import { frameMessage } from '@tenure/grpc-server';
+import { frameMessage } from '../http2/raw-call.ts';
 
 /** A client over HTTP/2 that gives the server no window: no byte of a body can leave before `read` is called. */
 export class UnreadClient {
