@@ -21,6 +21,7 @@ export {
   type TimeToLive,
   timeToLiveReplyList,
 } from './lease.ts';
+export { decodeLoggedGrant, encodeLoggedGrant } from './logged-grant.ts';
 export { decodePutRequest, encodePutRequest, encodePutResponse, encodePutResponseWithin } from './put.ts';
 export { decodeRangeRequest, encodeRangeRequest, encodeRangeResponse, rangeReplyList } from './range.ts';
 export { decodeRequestedCommand, encodeRequestedCommand } from './requested-command.ts';

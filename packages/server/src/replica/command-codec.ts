@@ -3,12 +3,14 @@ import type { Command } from '@tenure/core';
 import { tenureLog } from '@tenure/protocol';
 import {
   decodeDeleteRangeRequest,
+  decodeLoggedGrant,
   decodeMessage,
   decodePutRequest,
   decodeRequestedCommand,
   decodeTxnRequest,
   encodeDeleteRangeRequest,
   encodeFramed,
+  encodeLoggedGrant,
   encodePutRequest,
   encodeRequestedCommand,
   encodeTxnRequest,
@@ -84,11 +86,7 @@ function encodePayload(command: Command): Buffer {
     case 'compact':
       return bytesOf(tenureLog.CompactSchema, { revision: BigInt(command.revision) });
     case 'leaseGrant':
-      return bytesOf(tenureLog.LeaseGrantSchema, {
-        id: command.id,
-        ttlMs: BigInt(command.ttlMs),
-        label: command.label,
-      });
+      return encodeLoggedGrant(command);
     case 'leaseRevoke':
       return bytesOf(tenureLog.LeaseRevokeSchema, { id: command.id });
     case 'expireLeases':
@@ -149,8 +147,8 @@ const decoders: Readonly<Record<number, Decode>> = {
     return { kind: 'compact', revision: Number(decodeMessage(tenureLog.CompactSchema, payload).revision) };
   },
   [kinds.leaseGrant]: (payload) => {
-    const { id, ttlMs, label } = decodeMessage(tenureLog.LeaseGrantSchema, payload);
-    return { kind: 'leaseGrant', id, ttlMs: Number(ttlMs), label };
+    const { id, ttlMs, label } = decodeLoggedGrant(payload);
+    return { kind: 'leaseGrant', id, ttlMs, label };
   },
   [kinds.leaseRevoke]: (payload) => {
     return { kind: 'leaseRevoke', id: decodeMessage(tenureLog.LeaseRevokeSchema, payload).id };
