@@ -14,7 +14,6 @@ export function applyLeaseGrant(
 ): CommandResponse {
   if (isAlarmed(state, 'nospace')) return coreError('NoSpace');
   if (grant.ttlMs > maxTtlMs) return coreError('LeaseTtlTooLarge');
-  if (state.leases.has(grant.id)) return coreError('LeaseExists');
   const lease: Lease = {
     id: grant.id,
     ttlMs: grant.ttlMs,
@@ -23,7 +22,7 @@ export function applyLeaseGrant(
     liveEpoch: state.cluster.epoch,
     deadlineMs: undefined,
   };
-  state.leases.add(lease);
+  if (!state.leases.add(lease)) return coreError('LeaseExists');
   context.leaseChanges.push({ kind: 'granted', lease });
   return { kind: 'leaseGrant', revision: state.store.currentRevision, id: lease.id, ttlMs: lease.ttlMs };
 }

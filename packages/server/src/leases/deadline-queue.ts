@@ -1,40 +1,44 @@
+/** Room for this many rows at first; it is doubled when a larger row comes. */
+const smallestRows = 8;
+
 /**
  * A priority queue of rows (small integers) by deadline: a binary heap that knows the place of each row, so that any
- * row can be moved or removed in O(log n). Rows with equal deadlines come out in no particular order.
+ * row can be moved or removed in O(log n). Rows with equal deadlines come out in no particular order. Its memory is
+ * that of the largest row so far: 16 bytes for each.
  */
 export class DeadlineQueue {
   /** The heap: each place holds a row and its deadline, so that a comparison follows no pointer. */
-  readonly #rows: number[] = [];
-  readonly #deadlines: number[] = [];
-  /** The place of each row in the heap, or -1. */
-  readonly #places: number[] = [];
+  #rows = new Int32Array(smallestRows);
+  #deadlines = new Float64Array(smallestRows);
+  /** One more than the place of each row in the heap; 0 for a row that is not in it. */
+  #places = new Int32Array(smallestRows);
+  #size = 0;
 
   get size(): number {
-    return this.#rows.length;
+    return this.#size;
   }
 
   /** The row that is due first, or -1. */
   first(): number {
-    return this.#rows[0] ?? -1;
+    return this.#size === 0 ? -1 : (this.#rows[0] as number);
   }
 
   /** The deadline of the first row, or undefined while the queue is empty. */
   firstDueMs(): number | undefined {
-    return this.#deadlines[0];
+    return this.#size === 0 ? undefined : this.#deadlines[0];
   }
 
   has(row: number): boolean {
-    return (this.#places[row] ?? -1) >= 0;
+    return this.#placeOf(row) >= 0;
   }
 
   /** Adds `row` with the deadline `dueMs`, or moves it there. */
   set(row: number, dueMs: number): void {
-    while (this.#places.length <= row) this.#places.push(-1);
-    const place = this.#places[row] as number;
+    if (row >= this.#rows.length) this.#grow(row + 1);
+    const place = this.#placeOf(row);
     if (place < 0) {
-      this.#rows.push(row);
-      this.#deadlines.push(dueMs);
-      this.#rise(this.#rows.length - 1, row, dueMs);
+      this.#size += 1;
+      this.#rise(this.#size - 1, row, dueMs);
     } else if (dueMs < (this.#deadlines[place] as number)) {
       this.#rise(place, row, dueMs);
     } else {
@@ -44,14 +48,32 @@ export class DeadlineQueue {
 
   /** Removes `row`. Ignored if it is not in the queue. */
   remove(row: number): void {
-    const place = this.#places[row] ?? -1;
+    const place = this.#placeOf(row);
     if (place < 0) return;
-    this.#places[row] = -1;
-    const lastRow = this.#rows.pop() as number;
-    const lastDueMs = this.#deadlines.pop() as number;
+    this.#places[row] = 0;
+    this.#size -= 1;
+    const lastRow = this.#rows[this.#size] as number;
     if (lastRow === row) return;
+    const lastDueMs = this.#deadlines[this.#size] as number;
     if (lastDueMs < (this.#deadlines[place] as number)) this.#rise(place, lastRow, lastDueMs);
     else this.#sink(place, lastRow, lastDueMs);
+  }
+
+  /** The place of `row` in the heap, or -1. */
+  #placeOf(row: number): number {
+    return (this.#places[row] ?? 0) - 1;
+  }
+
+  /** Makes room for this many rows: rows are small integers, so no more can be in the heap. */
+  #grow(rows: number): void {
+    const capacity = Math.max(rows, 2 * this.#rows.length);
+    const old = { rows: this.#rows, deadlines: this.#deadlines, places: this.#places };
+    this.#rows = new Int32Array(capacity);
+    this.#rows.set(old.rows);
+    this.#deadlines = new Float64Array(capacity);
+    this.#deadlines.set(old.deadlines);
+    this.#places = new Int32Array(capacity);
+    this.#places.set(old.places);
   }
 
   /** Puts a row at `place`, or nearer to the front while the rows there are due later. */
@@ -72,9 +94,9 @@ export class DeadlineQueue {
     let place = from;
     for (;;) {
       let child = 2 * place + 1;
-      if (child >= deadlines.length) break;
+      if (child >= this.#size) break;
       const right = child + 1;
-      if (right < deadlines.length && (deadlines[right] as number) < (deadlines[child] as number)) child = right;
+      if (right < this.#size && (deadlines[right] as number) < (deadlines[child] as number)) child = right;
       if ((deadlines[child] as number) >= dueMs) break;
       this.#move(child, place);
       place = child;
@@ -89,6 +111,6 @@ export class DeadlineQueue {
   #put(place: number, row: number, dueMs: number): void {
     this.#rows[place] = row;
     this.#deadlines[place] = dueMs;
-    this.#places[row] = place;
+    this.#places[row] = place + 1;
   }
 }
