@@ -62,8 +62,10 @@ export async function installWhatIsMissing() {
   }
 }
 
+/** Compiles the packages, and puts the command into one file. */
 export async function build() {
-  return run(process.execPath, [programs.tsc, '-b']);
+  const code = await run(process.execPath, [programs.tsc, '-b']);
+  return code === 0 ? run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]) : code;
 }
 
 /**

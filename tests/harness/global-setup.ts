@@ -16,7 +16,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   // All projects of a run have the same seed, even a fresh one, and share the databases.
   process.env['TENURE_TEST_SEED'] = `${seed}`;
   // Unit tests need no build.
-  const removeCommand = project.name === 'unit' ? undefined : await bundleCommand();
+  const removeCommand = project.name === 'unit' ? undefined : bundleCommand();
   if (process.env[testDatabasesVariable] !== undefined) return async () => removeCommand?.();
   const databases = await TestDatabases.start();
   process.env[testDatabasesVariable] = databases.url;

@@ -7,9 +7,9 @@ export const builtCommand = fileURLToPath(new URL('../../cli/bin/tenure.js', imp
 export const testedCommandVariable = 'TENURE_TEST_COMMAND';
 
 /**
- * The `tenure` command that tests start as a server: the built packages in one file, which a test run creates first and
- * which starts in half of the time, since most of a start is looking up four hundred files. Tests of the installed
- * package start the command as it is packed. `TENURE_TEST_COMMAND` names another, such as `packages/cli/bin/tenure.js`,
+ * The `tenure` command that tests start as a server: the built packages in one file, which a test run creates first, as
+ * `npm run build` does for a checkout. Tests of the installed package start the command as it is packed, with a file
+ * for each module. `TENURE_TEST_COMMAND` names another, such as `packages/cli/bin/tenure.js`,
  * for a debugger.
  */
 export function testedCommand(): string {
