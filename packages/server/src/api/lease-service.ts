@@ -91,7 +91,8 @@ export class LeaseService {
       throwRefused(replica.state.accessOf(requester)?.user());
       throw refused;
     }
-    await rules.admit(command, request.length);
+    const full = rules.admit(command, request.length);
+    if (full !== undefined) return full;
     const response = await replica.propose(command);
     if (response.kind === 'error') throw statusOfCoreError(response);
     const header = responseHeader(identity, replica.state.currentRevision, replica.state.epoch);
