@@ -248,7 +248,7 @@ test('closing lets a unary call finish, ends streams as Unavailable, and closes 
   const slow = unary(client, '/t.T/Slow', Buffer.from('slow'));
   await entered.promise;
   const closed = transport.close({ graceMs: 5000 });
-  expect(await talkStatus).toMatchObject({ code: 14, details: 'etcdserver: server stopped' });
+  expect(await talkStatus).toMatchObject({ code: 14, details: 'the server is stopping' });
   release.resolve();
   expect(await slow).toEqual(Buffer.from('slow'));
   await closed;

@@ -123,7 +123,7 @@ describe('a guarded call', () => {
     expect(seen).toEqual([undefined, undefined]);
   });
 
-  test('with a token gets its requester on a server that does not know yet that authentication is enabled', async () => {
+  test('with a token gets its requester on a server that does not know yet of authentication', async () => {
     const { routes, seen, user, become, fallBehind } = guarded({ enabled: false });
     become(user('ann'));
     fallBehind({ kind: 'enable' });
