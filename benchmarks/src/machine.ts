@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { postgresVersion } from '@tenure/test-support';
+import { etcdPeer } from './servers/etcd-peer.ts';
 
 /** The facts about the machine that are needed to judge a number. */
 export interface Machine {
@@ -11,6 +12,8 @@ export interface Machine {
   readonly kernel: string;
   readonly node: string;
   readonly etcd: string;
+  /** Where that etcd came from. */
+  readonly etcdOrigin?: string;
   readonly h2load: string;
   /** Where a cluster was measured. */
   readonly postgres?: string;
@@ -26,7 +29,8 @@ export function describeMachine(withPostgres: boolean): Machine {
     memoryGib: Math.round(totalmem() / 1024 ** 3),
     kernel: release(),
     node: process.version,
-    etcd: firstLine('etcd', /Version: (\S+)/),
+    etcd: firstLine(etcdPeer().program, /Version: (\S+)/),
+    etcdOrigin: etcdPeer().origin,
     h2load: firstLine('h2load', /nghttp2\/(\S+)/),
     loadBefore: Number((loadavg()[0] ?? 0).toFixed(1)),
     ...(withPostgres ? { postgres: postgresVersion() } : {}),

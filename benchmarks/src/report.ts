@@ -89,7 +89,8 @@ function detailLines(result: Result): string[] {
 }
 
 function machineLine({ machine, rounds }: Result): string {
-  const { date, processor, cores, memoryGib, kernel, node, etcd, h2load, postgres, loadBefore } = machine;
+  const { date, processor, cores, memoryGib, kernel, node, h2load, postgres, loadBefore } = machine;
+  const etcd = machine.etcdOrigin === undefined ? machine.etcd : `${machine.etcd} (${machine.etcdOrigin})`;
   const database = postgres === undefined ? '' : `, PostgreSQL ${postgres}`;
   const busy = loadBefore === undefined ? '' : `; load of the machine before: ${loadBefore}`;
   return (

@@ -7,6 +7,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { postgresVersion } from '@tenure/test-support';
 import { percentile } from '../load/percentile.ts';
+import { etcdPeer } from '../servers/etcd-peer.ts';
 import { libraryTable, writeLibraryReport } from './library-report.ts';
 import type { LibraryResult, LibraryRun } from './library-result.ts';
 import type { Locker, LockLibrary } from './lock-library.ts';
@@ -96,7 +97,7 @@ function load(): number {
 
 function describeRun(): Omit<LibraryRun, 'results' | 'loadBefore' | 'loadAfter'> {
   const programs = [
-    `etcd ${versionOf('etcd', /Version: (\S+)/)}`,
+    `etcd ${versionOf(etcdPeer().program, /Version: (\S+)/)}`,
     `PostgreSQL ${postgresVersion()}`,
     `MariaDB ${versionOf('/usr/sbin/mariadbd', /Ver (\d[\d.]*)/)}`,
     `Redis ${versionOf('redis-server', /v=(\S+)/)}`,

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { builtCommand, type Command, etcdProgram, freePorts, TestAuthority } from '@tenure/test-support';
+import { builtCommand, type Command, freePorts, TestAuthority } from '@tenure/test-support';
 import { answers } from '../servers/answers.ts';
+import { etcdPeer } from '../servers/etcd-peer.ts';
 import { MeasuredProcess } from '../servers/measured-process.ts';
 import { GrpcConnection } from '../wire/grpc-connection.ts';
 import { bytesOf, MessageWriter } from '../wire/protobuf.ts';
@@ -20,7 +21,7 @@ interface Listening {
 /** One of the compared systems, durable and with its defaults, without TLS and with it on two ports. */
 export const commands = {
   etcd: ({ dataDir, plainUrl, tlsUrl, peerUrl, certificate }: Listening): Command => ({
-    program: etcdProgram,
+    program: etcdPeer().program,
     args: [
       ...['--name', 'bench', '--data-dir', dataDir, '--log-level', 'error', ...certificate],
       ...['--listen-client-urls', `${plainUrl},${tlsUrl}`, '--advertise-client-urls', plainUrl],

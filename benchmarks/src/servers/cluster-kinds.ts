@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { freePorts, PostgresCluster } from '@tenure/test-support';
+import { etcdPeer } from './etcd-peer.ts';
 import { MeasuredCluster } from './measured-cluster.ts';
 import type { ClusterKind, ClusterPlan } from './measured-cluster.ts';
 import { cpuMsOf } from './measured-process.ts';
@@ -21,7 +22,7 @@ export const etcdClusterKind: ClusterKind = {
       members: members.map(({ name, clientPort, peerUrl }) => ({
         address: `127.0.0.1:${clientPort}`,
         command: {
-          program: 'etcd',
+          program: etcdPeer().program,
           args: etcdArguments({ name, dataDir: join(folder, name), clientPort, peerUrl, initialCluster }),
         },
       })),

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { builtCommand, type Command } from '@tenure/test-support';
+import { etcdPeer } from './etcd-peer.ts';
 import type { ServerKind } from './measured-server.ts';
 
 const quotaBytes = 8 * 1024 ** 3;
@@ -9,7 +10,8 @@ export const etcdKind: ServerKind = {
   command: (dataDir, clientPort, peerPort) => {
     const peerUrl = `http://127.0.0.1:${peerPort}`;
     const initialCluster = `bench=${peerUrl}`;
-    return { program: 'etcd', args: etcdArguments({ name: 'bench', dataDir, clientPort, peerUrl, initialCluster }) };
+    const args = etcdArguments({ name: 'bench', dataDir, clientPort, peerUrl, initialCluster });
+    return { program: etcdPeer().program, args };
   },
 };
 
