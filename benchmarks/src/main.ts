@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { tables, writeReport } from './report.ts';
-import { makeResult } from './result.ts';
+import { makeResults } from './result.ts';
 import type { Result } from './result.ts';
+import { rowNames } from './scenario.ts';
 import type { Contender, Sample, Scenario } from './scenario.ts';
 import { allScenarios } from './scenarios/all-scenarios.ts';
 import { clusterScenarios } from './scenarios/cluster-scenarios.ts';
@@ -56,8 +57,8 @@ async function main(): Promise<number> {
     rounds: values.rounds === undefined ? undefined : Number(values.rounds),
     quick: values.quick,
   };
-  const names = [...allScenarios, ...clusterScenarios].map(({ name }) => name);
-  if (!names.some((name) => isChosen(name, settings))) {
+  const names = [...allScenarios.flatMap(rowNames), ...clusterScenarios.flatMap(rowNames)];
+  if (!isChosen(names, settings)) {
     throw new Error(`no scenario is named ${values.only}: ${names.join(', ')}`);
   }
   const servers = { scenarios: allScenarios, contenders: [etcdKind, tenureKind(values.profile)].map(serverContender) };
@@ -86,8 +87,8 @@ function clusterContender(kind: ClusterKind): Contender<MeasuredCluster> {
   return { name: kind.name, start: () => MeasuredCluster.start(kind) };
 }
 
-function isChosen(name: string, { only }: Settings): boolean {
-  return only.some((part) => name.includes(part));
+function isChosen(names: readonly string[], { only }: Settings): boolean {
+  return only.some((part) => names.some((name) => name.includes(part)));
 }
 
 /** Runs the selected scenarios; a failure of one does not stop the others. */
@@ -95,7 +96,7 @@ async function measureSuite<Measured extends Closable>(suite: Suite<Measured>, s
   const asked = suite.contenders.filter(({ name }) => settings.servers.includes(name.toLowerCase()));
   const results: Result[] = [];
   let failures = 0;
-  const chosen = suite.scenarios.filter(({ name }) => isChosen(name, settings));
+  const chosen = suite.scenarios.filter((scenario) => isChosen(rowNames(scenario), settings));
   if (chosen.length === 0) return { results, failures };
   const machine = describeMachine(suite.withPostgres);
   for (const scenario of chosen) {
@@ -103,7 +104,7 @@ async function measureSuite<Measured extends Closable>(suite: Suite<Measured>, s
     const beside = scenario.withEmptyHandler === true && suite.emptyHandler ? [suite.emptyHandler] : [];
     try {
       const samples = await measureAll(scenario, [...asked, ...beside], { rounds, quick: settings.quick });
-      results.push(makeResult(scenario, machine, samples));
+      results.push(...makeResults(scenario, machine, samples));
     } catch (error) {
       failures += 1;
       console.error(`${scenario.name} failed: ${error instanceof Error ? error.message : String(error)}`);

@@ -2,6 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isReached, ratioOf } from './result.ts';
 import type { Measured, Result } from './result.ts';
+import { costDetail, generatorRateDetail } from './load/load-cost.ts';
+import { rowNames } from './scenario.ts';
 import { allScenarios } from './scenarios/all-scenarios.ts';
 import { clusterScenarios } from './scenarios/cluster-scenarios.ts';
 
@@ -14,7 +16,8 @@ const endMark = '<!-- end of results -->';
 export function writeReport(results: readonly Result[]): void {
   const before = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, 'utf8')) as Result[]) : [];
   const newest = new Map([...before, ...results].map((result) => [result.name, result]));
-  const kept = [...allScenarios, ...clusterScenarios].flatMap(({ name }) => newest.get(name) ?? []);
+  const names = [...allScenarios.flatMap(rowNames), ...clusterScenarios.flatMap(rowNames)];
+  const kept = names.flatMap((name) => newest.get(name) ?? []);
   writeFileSync(resultsFile, `${JSON.stringify(kept, null, 2)}\n`);
   const readme = readFileSync(readmeFile, 'utf8');
   const start = readme.indexOf(startMark);
@@ -25,7 +28,8 @@ export function writeReport(results: readonly Result[]): void {
 
 /** The tables in markdown, one server and then three, each with its machine and its other numbers. */
 export function tables(results: readonly Result[]): string {
-  const isOfCluster = ({ name }: Result) => clusterScenarios.some((scenario) => scenario.name === name);
+  const clusterNames = new Set(clusterScenarios.flatMap(rowNames));
+  const isOfCluster = ({ name }: Result) => clusterNames.has(name);
   const single = results.filter((result) => !isOfCluster(result));
   const several = results.filter(isOfCluster);
   const parts = [
@@ -67,7 +71,9 @@ function row(result: Result): string {
 
 function cell(measured: Measured | undefined, unit: string): string {
   if (measured?.value === undefined || measured.value === null) return 'none';
-  return `${format(measured.value)}${unit === 'ratio' ? '' : ` ${unit}`}`;
+  const costUs = measured.details[costDetail];
+  const cost = costUs === undefined ? '' : `, ${format(costUs)} µs`;
+  return `${format(measured.value)}${unit === 'ratio' ? '' : ` ${unit}`}${cost}`;
 }
 
 function detailLines(result: Result): string[] {
@@ -82,10 +88,20 @@ function detailLines(result: Result): string[] {
       : [];
   const details = Object.entries(result.medians).flatMap(([server, { value, details }]) => {
     const beside = server.startsWith('Tenure ') && value !== null ? [[result.unit, value] as const] : [];
-    const numbers = [...beside, ...Object.entries(details)].map(([name, value]) => `${name}: ${format(value)}`);
+    const others = Object.entries(details).filter(([name]) => name !== costDetail);
+    const numbers = [...beside, ...others].map(([name, number]) => `${name}: ${format(number)}`);
     return numbers.length === 0 ? [] : [`- \`${result.name}\`, ${server}: ${numbers.join('; ')}`];
   });
-  return [...handler, ...details];
+  return [...handler, ...generatorLine(result), ...details];
+}
+
+/** Tenure's rate with etcd's client over etcd's. */
+function generatorLine({ name, medians }: Result): string[] {
+  const etcd = medians['etcd']?.details[generatorRateDetail];
+  const tenure = medians['Tenure']?.details[generatorRateDetail];
+  return etcd === undefined || tenure === undefined
+    ? []
+    : [`- \`${name}\`, with etcd's client: ${(tenure / etcd).toFixed(2)} of etcd`];
 }
 
 function machineLine({ machine, rounds }: Result): string {

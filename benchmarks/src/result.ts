@@ -1,8 +1,8 @@
 import { median } from './load/percentile.ts';
 import type { Machine } from './machine.ts';
-import type { Sample, Scenario, Target } from './scenario.ts';
+import type { FurtherRow, Row, Sample, Scenario, Target } from './scenario.ts';
 
-/** The results of one scenario, as stored in results.json; NaN is stored as null. */
+/** The results of one row, as stored in results.json; NaN is stored as null. */
 export interface Result {
   readonly name: string;
   readonly work: string;
@@ -19,15 +19,27 @@ export interface Measured {
   readonly details: Readonly<Record<string, number>>;
 }
 
-export function makeResult(
+/** The result of a scenario, and one for each further row, whose number is not repeated as a detail. */
+export function makeResults(
   scenario: Omit<Scenario, 'measure'>,
   machine: Machine,
   samples: ReadonlyMap<string, readonly Sample[]>,
-): Result {
-  const { name, work, unit, target } = scenario;
-  const medians = Object.fromEntries([...samples].map(([server, taken]) => [server, middleOf(taken)]));
+): readonly Result[] {
+  const further = scenario.furtherRows ?? [];
+  const middles = [...samples].map(([server, taken]) => [server, middleOf(taken)] as const);
   const rounds = Math.max(...[...samples.values()].map((taken) => taken.length));
-  return { name, work, unit, target, rounds, machine, medians };
+  const result = ({ name, work, unit, target }: Row, read: (middle: Measured) => Measured): Result => {
+    const medians = Object.fromEntries(middles.map(([server, middle]) => [server, read(middle)]));
+    return { name, work, unit, target, rounds, machine, medians };
+  };
+  return [
+    result(scenario, ({ value, details }) => ({ value, details: withoutThoseOf(further, details) })),
+    ...further.map((row) => result(row, ({ details }) => ({ value: details[row.detail] ?? null, details: {} }))),
+  ];
+}
+
+function withoutThoseOf(rows: readonly FurtherRow[], details: Measured['details']): Measured['details'] {
+  return Object.fromEntries(Object.entries(details).filter(([name]) => rows.every(({ detail }) => detail !== name)));
 }
 
 function middleOf(samples: readonly Sample[]): Measured {

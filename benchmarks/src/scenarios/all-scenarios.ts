@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { emptyStart } from './empty-start.ts';
 import { expiryBurst } from './expiry-burst.ts';
 import { expiryLag } from './expiry-lag.ts';
 import { keepAlive } from './keep-alive.ts';
@@ -7,7 +8,8 @@ import { longLists } from './long-lists.ts';
 import { millionLeases } from './million-leases.ts';
 import { putDurable } from './put-durable.ts';
 import { putVaried } from './put-varied.ts';
-import { rangeLinearizable } from './range-linearizable.ts';
+import { rangeOneKey } from './range-one-key.ts';
+import { rangeThousandKeys } from './range-thousand-keys.ts';
 import { snapshotPause } from './snapshot-pause.ts';
 import { streamBurst } from './stream-burst.ts';
 import { unreadHttp } from './unread-http.ts';
@@ -18,12 +20,15 @@ import { watchLargeReads } from './watch-large-reads.ts';
 export const allScenarios: readonly Scenario[] = [
   putDurable,
   putVaried,
-  rangeLinearizable,
+  rangeOneKey('linearizable', 2.5),
+  rangeOneKey('serializable', 2),
+  rangeThousandKeys,
   leaseGrant,
   keepAlive,
   expiryBurst,
   expiryLag,
   millionLeases,
+  emptyStart,
   snapshotPause,
   longLists,
   watchLargeReads,

@@ -1,4 +1,5 @@
 import { grantLeases } from '../load/lease-load.ts';
+import { costDetail, withCost } from '../load/load-cost.ts';
 import { runRenewals } from '../load/renewal-load.ts';
 import type { Scenario } from '../scenario.ts';
 import { GrpcConnection } from '../wire/grpc-connection.ts';
@@ -11,15 +12,15 @@ export const keepAlive: Scenario = {
   work: 'KeepAlive, 1000 leases on one stream',
   unit: '1/s',
   rounds: 3,
-  target: { kind: 'ratioAtLeast', bound: 1 },
+  target: { kind: 'ratioAtLeast', bound: 30 },
   async measure(server, { quick }) {
     await grantLeases(server, { last: leases, ttlSeconds });
     const connection = await GrpcConnection.open(server.address);
     const load = { connection, leases, ttlSeconds, leaseOf: (index: number) => (index % leases) + 1 };
     const renewals = quick ? 50_000 : 500_000;
     await runRenewals({ ...load, renewals: renewals / 5 });
-    const value = await runRenewals({ ...load, renewals });
+    const { result, costUs } = await withCost(server, renewals, () => runRenewals({ ...load, renewals }));
     connection.close();
-    return { value };
+    return { value: result, details: { [costDetail]: costUs } };
   },
 };

@@ -18,6 +18,7 @@ export class MeasuredServer {
   readonly #dataDir: string;
   #process: MeasuredProcess | undefined;
   #address = '';
+  #startMs = 0;
 
   private constructor(kind: ServerKind) {
     this.kind = kind;
@@ -45,14 +46,20 @@ export class MeasuredServer {
     return this.#process?.rssBytes() ?? 0;
   }
 
-  /**
-   * Stops the process regularly, restarts it on the same folder, and returns the time until it answered a read again.
-   */
-  async restart(): Promise<number> {
-    await this.#process?.end();
-    const startedMs = performance.now();
+  /** Processor time of the process so far, in ms. */
+  cpuMs(): number {
+    return this.#process?.cpuMs() ?? 0;
+  }
+
+  /** The time from the last start of the process until it answered a read. */
+  get startMs(): number {
+    return this.#startMs;
+  }
+
+  /** Ends the process by the signal, and restarts it on the same folder; `startMs` is then that of this start. */
+  async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await this.#process?.end(signal);
     await this.#launch();
-    return performance.now() - startedMs;
   }
 
   async close(): Promise<void> {
@@ -64,6 +71,8 @@ export class MeasuredServer {
     const [clientPort = 0, peerPort = 0] = await freePorts(2);
     this.#address = `127.0.0.1:${clientPort}`;
     const command = this.kind.command(this.#dataDir, clientPort, peerPort);
+    const beganMs = performance.now();
     this.#process = await MeasuredProcess.start(command, () => answers(this.#address));
+    this.#startMs = performance.now() - beganMs;
   }
 }

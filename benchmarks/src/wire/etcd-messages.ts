@@ -25,13 +25,18 @@ export interface RangeOptions {
   /** 0 key, 1 version, 2 create, 3 mod, 4 value. */
   readonly sortTarget?: number;
   readonly countOnly?: boolean;
+  readonly serializable?: boolean;
 }
 
 export function rangeRequest(key: string, options: RangeOptions = {}): Buffer {
-  const { rangeEnd, limit = 0, sortOrder = 0, sortTarget = 0, countOnly = false } = options;
+  const { rangeEnd, limit = 0, sortOrder = 0, sortTarget = 0, countOnly = false, serializable = false } = options;
   const writer = new MessageWriter().bytes(1, key);
   if (rangeEnd !== undefined) writer.bytes(2, rangeEnd);
-  writer.varint(3, limit).varint(5, sortOrder).varint(6, sortTarget);
+  writer
+    .varint(3, limit)
+    .varint(5, sortOrder)
+    .varint(6, sortTarget)
+    .varint(7, serializable ? 1 : 0);
   return writer.varint(9, countOnly ? 1 : 0).finish();
 }
 
