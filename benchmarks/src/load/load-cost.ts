@@ -35,7 +35,7 @@ export async function generatorDetails(
   return { [generatorRateDetail]: summaryAt(result, summary).perSecond, [generatorCostDetail]: costUs };
 }
 
-function summaryAt(results: readonly GeneratorResult[], at: number): GeneratorResult {
+export function summaryAt(results: readonly GeneratorResult[], at: number): GeneratorResult {
   const result = results[at];
   if (result === undefined) throw new Error(`etcd's load generator printed ${results.length} summaries, not ${at + 1}`);
   return result;

@@ -57,7 +57,7 @@ export async function runRenewals(options: RenewalLoadOptions): Promise<number> 
 }
 
 /** A framed renewal, encoded by hand: the client's work must be small compared to the server's. */
-function framedRenewal(id: number): Buffer {
+export function framedRenewal(id: number): Buffer {
   let bytes = 1;
   for (let rest = id; rest >= 128; rest = Math.floor(rest / 128)) bytes += 1;
   const framed = Buffer.allocUnsafe(6 + bytes);

@@ -42,16 +42,53 @@ export function rangeRequest(key: string, options: RangeOptions = {}): Buffer {
 
 /** A transaction that reads a range and puts a key. */
 export function readAndPutRequest(range: Buffer, put: Buffer): Buffer {
-  const op = (number: number, request: Buffer): Buffer => new MessageWriter().bytes(number, request).finish();
-  return new MessageWriter().bytes(2, op(1, range)).bytes(2, op(2, put)).finish();
+  return new MessageWriter().bytes(2, requestOp(1, range)).bytes(2, requestOp(2, put)).finish();
+}
+
+/** A transaction of puts. */
+export function putsRequest(puts: readonly Buffer[]): Buffer {
+  const writer = new MessageWriter();
+  for (const put of puts) writer.bytes(2, requestOp(2, put));
+  return writer.finish();
+}
+
+/** Puts if the key was last changed at `modRevision` (0: does not exist), and reads it otherwise. */
+export function compareAndSwapRequest(key: string, put: Buffer, modRevision: number): Buffer {
+  // That it is equal is the default; the target is the revision of the last change.
+  const compare = new MessageWriter().varint(2, 2).bytes(3, key).varint(6, modRevision).finish();
+  return new MessageWriter()
+    .bytes(1, compare)
+    .bytes(2, requestOp(2, put))
+    .bytes(3, requestOp(1, rangeRequest(key)))
+    .finish();
+}
+
+/** Whether it swapped, and the revision of the last change of the key after it. */
+export function compareAndSwapReply(reply: Buffer): { swapped: boolean; modRevision: number } {
+  if (varintOf(reply, 2) === 1) return { swapped: true, modRevision: revisionOf(reply) };
+  const range = bytesOf(bytesOf(reply, 3), 1);
+  return { swapped: false, modRevision: varintOf(bytesOf(range, 2), 3) };
+}
+
+/** The versions of the keys in a reply to Range: how often each was put. */
+export function versionsOf(rangeReply: Buffer): readonly number[] {
+  const keys = [...readFields(rangeReply)].filter(({ number }) => number === 2);
+  return keys.map(({ bytes }) => varintOf(bytes, 4));
+}
+
+function requestOp(number: number, request: Buffer): Buffer {
+  return new MessageWriter().bytes(number, request).finish();
 }
 
 export function leaseGrantRequest(ttlSeconds: number, id = 0): Buffer {
   return new MessageWriter().varint(1, ttlSeconds).varint(2, id).finish();
 }
 
-export function watchCreateRequest(key: string, rangeEnd: string): Buffer {
-  return new MessageWriter().bytes(1, new MessageWriter().bytes(1, key).bytes(2, rangeEnd).finish()).finish();
+/** Without an end of the range it watches one key. */
+export function watchCreateRequest(key: string, rangeEnd?: string): Buffer {
+  const watch = new MessageWriter().bytes(1, key);
+  if (rangeEnd !== undefined) watch.bytes(2, rangeEnd);
+  return new MessageWriter().bytes(1, watch.finish()).finish();
 }
 
 /** The revision in the header of any reply. */
@@ -83,24 +120,43 @@ export function leaseCountOf(leasesReply: Buffer): number {
  */
 export function leaseReply(reply: Buffer): { id: number; ttlSeconds: number } {
   const found = { id: 0, ttlSeconds: 0 };
+  visitFields(reply, (tag, value) => {
+    if (tag === 16) found.id = value;
+    else if (tag === 24) found.ttlSeconds = value;
+  });
+  return found;
+}
+
+/** What a message of a watch is, without its events: decoded by hand too, since ten thousand come at once. */
+export function watchHead(reply: Buffer): { watchId: number; created: boolean; canceled: boolean; events: number } {
+  const found = { watchId: 0, created: false, canceled: false, events: 0 };
+  visitFields(reply, (tag, value) => {
+    if (tag === 16) found.watchId = value;
+    else if (tag === 24) found.created = value === 1;
+    else if (tag === 32) found.canceled = value === 1;
+    else if (tag === 90) found.events += 1;
+  });
+  return found;
+}
+
+/** Calls back with the tag and the number of each field, or the length of one with content. */
+function visitFields(message: Buffer, visit: (tag: number, value: number) => void): void {
   let at = 0;
   const readVarint = (): number => {
     let value = 0;
-    for (let factor = 1; at < reply.length; factor *= 128) {
-      const byte = reply[at++] ?? 0;
+    for (let factor = 1; at < message.length; factor *= 128) {
+      const byte = message[at++] ?? 0;
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) return value;
     }
     throw new Error('a reply ends inside a number');
   };
-  while (at < reply.length) {
+  while (at < message.length) {
     const tag = readVarint();
     const value = readVarint();
     if ((tag & 7) === 2) at += value;
-    else if (tag === 16) found.id = value;
-    else if (tag === 24) found.ttlSeconds = value;
+    visit(tag, value);
   }
-  return found;
 }
 
 export interface WatchReply {
