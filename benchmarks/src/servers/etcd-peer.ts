@@ -3,11 +3,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { etcdProgram } from '@tenure/test-support';
 
 const moduleFolder = fileURLToPath(new URL('../../etcd/', import.meta.url));
 /** Where npm packages keep what they build: it goes with node_modules. */
 const cacheFolder = fileURLToPath(new URL('../../../node_modules/.cache/tenure-benchmarks/', import.meta.url));
 const moduleFiles = ['go.mod', 'go.sum', 'main.go'] as const;
+/** What tests start unless TENURE_TEST_ETCD names another. */
+const installedEtcd = 'etcd';
 /** Go installs itself here and leaves the PATH to the user. */
 const usualGo = '/usr/local/go/bin/go';
 const buildTimeoutMs = 15 * 60_000;
@@ -41,10 +44,9 @@ export function etcdPeer(): EtcdPeer {
 
 function choosePeer(): EtcdPeer {
   const built = builtPrograms();
-  const named = process.env['TENURE_TEST_ETCD'];
   const generator = typeof built === 'string' ? {} : { generator: built.generator };
-  if (named !== undefined) return { program: named, origin: 'named by TENURE_TEST_ETCD', ...generator };
-  if (typeof built === 'string') return { program: 'etcd', origin: `the installed one, since ${built}` };
+  if (etcdProgram !== installedEtcd) return { program: etcdProgram, origin: 'named by TENURE_TEST_ETCD', ...generator };
+  if (typeof built === 'string') return { program: installedEtcd, origin: `the installed one, since ${built}` };
   return { program: built.etcd, origin: 'built from the Go module proxy', ...generator };
 }
 
