@@ -1,12 +1,13 @@
 import { leaseReply, methods } from '../wire/etcd-messages.ts';
-import type { GrpcConnection } from '../wire/grpc-connection.ts';
+import { MessageStreams, whileOpen } from '../wire/message-streams.ts';
 
 /** Concurrent renewals on the one stream; the next batch is sent when half of them were answered. */
 const windowRenewals = 2000;
 const timeoutMs = 300_000;
 
 export interface RenewalLoadOptions {
-  readonly connection: GrpcConnection;
+  /** host:port. */
+  readonly address: string;
   /** The leases have the ids from 1 to this. */
   readonly leases: number;
   /** The lease of renewal `index`. */
@@ -20,40 +21,46 @@ export interface RenewalLoadOptions {
  * pending request, with its full TTL: a lost, duplicate or invented reply fails the run.
  */
 export async function runRenewals(options: RenewalLoadOptions): Promise<number> {
+  const { address, renewals } = options;
   const waiting = new Uint16Array(options.leases + 1);
   let sent = 0;
   let answered = 0;
-  let failure: Error | undefined;
-  const { promise, resolve, reject } = deferred();
-  const stream = options.connection.stream(methods.leaseKeepAlive, (message) => {
+  let finish: (error?: Error) => void = () => {};
+  const done = new Promise<void>((resolve, reject) => {
+    finish = (error) => (error === undefined ? resolve() : reject(error));
+  });
+  const onMessage = (_stream: number, message: Buffer): void => {
     const { id, ttlSeconds } = leaseReply(message);
     const asked = waiting[id] ?? 0;
-    if (asked === 0) failure = new Error(`lease ${id} was answered without a renewal on its way`);
-    if (ttlSeconds !== options.ttlSeconds) failure = new Error(`lease ${id} came back with a TTL of ${ttlSeconds} s`);
-    if (failure !== undefined) return reject(failure);
+    if (asked === 0) throw new Error(`lease ${id} was answered without a renewal on its way`);
+    if (ttlSeconds !== options.ttlSeconds) throw new Error(`lease ${id} came back with a TTL of ${ttlSeconds} s`);
     waiting[id] = asked - 1;
     answered += 1;
-    if (answered === options.renewals) resolve();
+    if (answered === renewals) finish();
     else if (sent - answered <= windowRenewals / 2) sendMore();
-  });
-  const sendMore = () => {
+  };
+  const connection = await MessageStreams.open({ address, path: methods.leaseKeepAlive, streams: 1, onMessage });
+  const sendMore = (): void => {
     const batch: Buffer[] = [];
-    while (sent < options.renewals && sent - answered < windowRenewals) {
+    while (sent < renewals && sent - answered < windowRenewals) {
       const id = options.leaseOf(sent);
       sent += 1;
       waiting[id] = (waiting[id] ?? 0) + 1;
       batch.push(framedRenewal(id));
     }
-    if (batch.length > 0) stream.sendFramed(Buffer.concat(batch));
+    if (batch.length > 0) connection.send(0, Buffer.concat(batch));
   };
-  stream.closed.then(() => reject(new Error('the stream of renewals ended')), reject);
-  const timer = setTimeout(() => reject(new Error(`${answered} of ${sent} renewals were answered in time`)), timeoutMs);
+  const timer = setTimeout(() => finish(new Error(`${answered} of ${sent} renewals were answered in time`)), timeoutMs);
   const startedMs = performance.now();
-  sendMore();
-  await promise.finally(() => clearTimeout(timer));
-  const seconds = (performance.now() - startedMs) / 1000;
-  stream.end();
-  return options.renewals / seconds;
+  try {
+    sendMore();
+    connection.flush();
+    await whileOpen([connection], done);
+    return renewals / ((performance.now() - startedMs) / 1000);
+  } finally {
+    clearTimeout(timer);
+    connection.close();
+  }
 }
 
 /** A framed renewal, encoded by hand: the client's work must be small compared to the server's. */
@@ -70,15 +77,4 @@ export function framedRenewal(id: number): Buffer {
     rest = Math.floor(rest / 128);
   }
   return framed;
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void; reject: (error: Error) => void } {
-  let resolve = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  promise.catch(() => {});
-  return { promise, resolve, reject };
 }

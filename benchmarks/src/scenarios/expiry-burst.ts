@@ -21,19 +21,17 @@ export const expiryBurst: Scenario = {
     const leases = quick ? 2000 : 20_000;
     await grantLeases(server, { last: leases, ttlSeconds });
     await attachKeys(server, leases);
-    const connection = await GrpcConnection.open(server.address);
     const watching = await GrpcConnection.open(server.address);
     const watch = await DeletionWatch.open(watching, leases);
     const sentMs = performance.now();
     const leaseOf = (index: number) => index + 1;
-    await runRenewals({ connection, leases, ttlSeconds, leaseOf, renewals: leases });
+    await runRenewals({ address: server.address, leases, ttlSeconds, leaseOf, renewals: leases });
     const renewedMs = performance.now();
     if (watch.deletedAtMs.size > 0)
       throw new Error('a lease expired before the renewals: the machine is too slow for this');
     await watch.wait(waitMs);
     const first = Math.min(...watch.deletedAtMs.values()) - ttlSeconds * 1000;
     const last = Math.max(...watch.deletedAtMs.values()) - ttlSeconds * 1000;
-    connection.close();
     watching.close();
     if (first < sentMs) throw new Error(`a lease expired ${(sentMs - first).toFixed(0)} ms before its time`);
     const spreadMs = renewedMs - sentMs;

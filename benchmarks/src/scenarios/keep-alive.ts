@@ -2,7 +2,6 @@ import { grantLeases } from '../load/lease-load.ts';
 import { costDetail, withCost } from '../load/load-cost.ts';
 import { runRenewals } from '../load/renewal-load.ts';
 import type { Scenario } from '../scenario.ts';
-import { GrpcConnection } from '../wire/grpc-connection.ts';
 
 const leases = 1000;
 const ttlSeconds = 600;
@@ -15,12 +14,10 @@ export const keepAlive: Scenario = {
   target: { kind: 'ratioAtLeast', bound: 30 },
   async measure(server, { quick }) {
     await grantLeases(server, { last: leases, ttlSeconds });
-    const connection = await GrpcConnection.open(server.address);
-    const load = { connection, leases, ttlSeconds, leaseOf: (index: number) => (index % leases) + 1 };
+    const load = { address: server.address, leases, ttlSeconds, leaseOf: (index: number) => (index % leases) + 1 };
     const renewals = quick ? 50_000 : 500_000;
     await runRenewals({ ...load, renewals: renewals / 5 });
     const { result, costUs } = await withCost(server, renewals, () => runRenewals({ ...load, renewals }));
-    connection.close();
     return { value: result, details: { [costDetail]: costUs } };
   },
 };

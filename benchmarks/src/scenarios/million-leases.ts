@@ -42,8 +42,7 @@ export const millionLeases: Scenario = {
     const renewals = quick ? 50_000 : 500_000;
     const emptyBytes = server.rssBytes();
     await grantLeases(server, { last: fewLeases, ttlSeconds });
-    const connection = await GrpcConnection.open(server.address);
-    const load = { connection, leases, ttlSeconds };
+    const load = { address: server.address, leases, ttlSeconds };
     const few = (index: number) => (index % fewLeases) + 1;
     await runRenewals({ ...load, leaseOf: few, renewals: renewals / 5 });
     const fewRate = await runRenewals({ ...load, leaseOf: few, renewals });
@@ -53,7 +52,6 @@ export const millionLeases: Scenario = {
     const scattered = (index: number) => ((index * 377_777) % leases) + 1;
     const manyRate = await runRenewals({ ...load, leaseOf: scattered, renewals });
     const rssBytes = server.rssBytes();
-    connection.close();
     log('killing and restarting');
     await server.restart('SIGKILL');
     const killedRestartMs = server.startMs;

@@ -15,6 +15,8 @@ export interface FrameHandler {
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 const frameHeaderBytes = 9;
+/** The largest frame that every server takes (RFC 9113, 4.2). */
+const maxFrameBytes = 16_384;
 /** What each side may send before the other has granted more (RFC 9113, 6.9.2). */
 export const initialWindowBytes = 65_535;
 /** The windows of this side, which are filled up at their half. */
@@ -62,6 +64,7 @@ export class FrameConnection {
 
   /** Opens a stream with the one message of a unary call, and returns its id. */
   call(framed: Buffer): number {
+    if (framed.length > maxFrameBytes) throw new Error('a request does not fit into one frame');
     const id = this.#open();
     this.#take(this.#own, framed.length);
     this.#out.push(frameHeader(framed.length, type.data, flag.endStream, id), Buffer.from(framed));
@@ -81,7 +84,10 @@ export class FrameConnection {
     if (windows === undefined) throw new Error(`stream ${streamId} is not open`);
     this.#take(windows, framed.length);
     this.#take(this.#own, framed.length);
-    this.#out.push(frameHeader(framed.length, type.data, 0, streamId), framed);
+    for (let at = 0; at < framed.length; at += maxFrameBytes) {
+      const part = framed.subarray(at, at + maxFrameBytes);
+      this.#out.push(frameHeader(part.length, type.data, 0, streamId), part);
+    }
   }
 
   /** Writes what was sent. Within a handler this happens by itself. */

@@ -63,6 +63,26 @@ test('sends and receives more than any window on streams that stay open', async 
   expect(received).toEqual([messages, messages, messages]);
 });
 
+test('sends what is larger than a frame', async () => {
+  const address = await serve(echo);
+  const message = Buffer.alloc(40_000, 7);
+  let take = (_message: Buffer): void => undefined;
+  const echoed = new Promise<Buffer>((resolve) => (take = resolve));
+  const connection = await MessageStreams.open({
+    address,
+    path: '/large',
+    streams: 1,
+    onMessage: (_stream, received) => take(Buffer.from(received)),
+  });
+  connection.send(0, frame(message));
+  connection.flush();
+  await whileOpen(
+    [connection],
+    echoed.then((received) => expect(received.equals(message)).toBe(true)),
+  );
+  connection.close();
+});
+
 test('fails rather than send more than the server has granted', async () => {
   const address = await serve((stream) => stream.respond({ ':status': 200 }));
   const connection = await MessageStreams.open({ address, path: '/full', streams: 1, onMessage: () => undefined });
