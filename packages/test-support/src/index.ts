@@ -11,6 +11,7 @@ export { freePort, freePorts } from './free-ports.ts';
 export { testConnection } from './grpc/test-connection.ts';
 export { deferred, echo, startTestServer, type TestServer } from './grpc/test-server.ts';
 export { UnreadClient } from './grpc/unread-client.ts';
+export { FrameClient, type ReceivedFrame } from './http2/frame-client.ts';
 export { playHostileInputs } from './http2/hostile-client.ts';
 export { hostileKinds } from './http2/hostile-input.ts';
 export type { HostileMethod, HostileTarget } from './http2/hostile-input.ts';

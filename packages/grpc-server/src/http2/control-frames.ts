@@ -100,8 +100,8 @@ export class ControlFrames {
     if (identifier === setting.headerTableSize) {
       session.sender.setTableBytes(value);
     } else if (identifier === setting.initialWindowSize) {
-      if (value <= maxWindowBytes) session.sender.setInitialWindow(value);
-      else session.connectionError(errorCode.flowControlError, 'an initial window that is too large');
+      const isAllowed = value <= maxWindowBytes && session.sender.setInitialWindow(value, session.streams.values());
+      if (!isAllowed) session.connectionError(errorCode.flowControlError, 'an initial window that is too large');
     } else if (identifier === setting.enablePush) {
       if (value > 1) this.#protocolError('a setting with a value that is not allowed');
     } else if (identifier === setting.maxFrameSize) {

@@ -123,7 +123,7 @@ export class Http2Session implements FrameSink, SessionState {
     this.#isClosed = true;
     this.#reader.close();
     clearTimeout(this.#drainTimer);
-    this.sender.goAway(this.lastId, code, text);
+    this.sender.goAway(Math.min(this.lastId, this.lastServedId), code, text);
     this.sender.close();
     this.#lingerTimer = setTimeout(() => this.socket.destroy(), lingerMs);
     this.socket.resume();
@@ -199,14 +199,17 @@ export class Http2Session implements FrameSink, SessionState {
 
   /** Passes on what a stream held while it was paused. */
   readHeld(stream: Http2Stream): void {
+    // What reads the data may ask for more of it: this loop goes on with it, however much there is.
+    if (stream.isReadingHeld) return;
+    stream.isReadingHeld = true;
     while (!stream.isPaused && !stream.isClosed) {
       const chunk = stream.heldData?.shift();
       if (chunk === undefined) break;
-      stream.heldBytes -= chunk.length;
       stream.held();
       this.windows.read(stream, chunk.length);
       stream.received(chunk, false);
     }
+    stream.isReadingHeld = false;
     this.#requests.halfClose(stream);
   }
 

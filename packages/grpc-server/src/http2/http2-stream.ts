@@ -1,3 +1,4 @@
+import type { HeldData } from './held-data.ts';
 import type { HeaderBlock } from './header-block.ts';
 import type { QueuedStream, SendQueue } from './send-queue.ts';
 import { errorCode } from './frame-type.ts';
@@ -64,8 +65,8 @@ export abstract class Http2Stream implements QueuedStream {
   /** The memory of data that has left is counted by its writer, until `afterOutput` of the sender. */
   countsOutput = false;
   /** Data that arrived while the stream was paused. */
-  heldData: Buffer[] | undefined;
-  heldBytes = 0;
+  heldData: HeldData | undefined;
+  isReadingHeld = false;
   isPaused = false;
   hasHalfClosed = false;
   queue: SendQueue<never> | undefined = undefined;
@@ -77,6 +78,10 @@ export abstract class Http2Stream implements QueuedStream {
     this.id = id;
     this.receiveWindow = session.windows.initialStreamWindow;
     this.grantedWindow = session.windows.initialStreamWindow;
+  }
+
+  get heldBytes(): number {
+    return this.heldData === undefined ? 0 : this.heldData.bytes;
   }
 
   /** The stream has been opened by its headers; data follows in later calls. */

@@ -1,5 +1,6 @@
 import { HpackError } from '../hpack/hpack-error.ts';
 import { readUint31 } from './frame-reader.ts';
+import { HeldData } from './held-data.ts';
 import type { Http2Stream } from './http2-stream.ts';
 import { type ReceivedHead, RequestHeadReader } from './request-head-reader.ts';
 import type { SessionState } from './session-state.ts';
@@ -115,7 +116,7 @@ export class RequestFrames {
   /** Tells the stream once that its client has finished, unless it is paused. */
   halfClose(stream: Http2Stream): void {
     if (!stream.remoteEnded || stream.hasHalfClosed || stream.isClosed || stream.isPaused) return;
-    if (stream.heldBytes > 0) return;
+    if (stream.heldBytes > 0 || stream.isReadingHeld) return;
     stream.hasHalfClosed = true;
     stream.halfClosed();
   }
@@ -123,14 +124,13 @@ export class RequestFrames {
   #deliver(stream: Http2Stream, bytes: Buffer, from: number, to: number, isLast: boolean): void {
     if (isLast) stream.remoteEnded = true;
     if (from < to) {
-      if (stream.isPaused || stream.heldBytes > 0) {
-        (stream.heldData ??= []).push(Buffer.from(bytes.subarray(from, to)));
-        stream.heldBytes += to - from;
+      if (stream.isPaused || stream.heldBytes > 0 || stream.isReadingHeld) {
+        (stream.heldData ??= new HeldData()).push(bytes, from, to);
         stream.held();
-        return;
+      } else {
+        this.#session.windows.read(stream, to - from);
+        stream.received(bytes.subarray(from, to), isLast);
       }
-      this.#session.windows.read(stream, to - from);
-      stream.received(bytes.subarray(from, to), isLast);
     }
     if (!isLast) return;
     this.halfClose(stream);

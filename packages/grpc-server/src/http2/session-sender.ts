@@ -6,7 +6,8 @@ import type { Http2Stream, StreamSender } from './http2-stream.ts';
 import { type OutputBatch, OutputBuffer, releaseSlabs } from './output-buffer.ts';
 import type { PingPolicy } from './ping-policy.ts';
 import { removeFromQueue, SendQueue } from './send-queue.ts';
-import { defaultWindowBytes, flag, frameType, maxFrameBytes, maxWindowBytes } from './frame-type.ts';
+import { flag, frameType, maxFrameBytes } from './frame-type.ts';
+import { SendWindows } from './send-windows.ts';
 
 /** Data of one stream that is sent before the next stream has its turn. */
 const quantumBytes = maxFrameBytes;
@@ -47,8 +48,7 @@ export class SessionSender implements StreamSender {
   /** Streams that wait for the window of the connection, and for their own. */
   readonly #waitForConnection = new SendQueue<Http2Stream>();
   readonly #waitForOwn = new SendQueue<Http2Stream>();
-  #connectionWindow = defaultWindowBytes;
-  #initialWindow = defaultWindowBytes;
+  readonly #windows = new SendWindows();
   #initialWindowGrew = false;
   #advancing: Http2Stream | undefined;
   #inFlight: OutputBatch | undefined;
@@ -83,12 +83,12 @@ export class SessionSender implements StreamSender {
 
   sendWhole(stream: Http2Stream, head: HeaderBlock, data: Buffer, trailers: HeaderBlock): boolean {
     const { length } = data;
-    if (this.#isFull || this.#isClosed || length > maxFrameBytes || length > this.#connectionWindow) return false;
-    if (length > this.#initialWindow + stream.sendDelta || this.#waitForConnection.first !== undefined) return false;
+    if (this.#isFull || this.#isClosed || length > maxFrameBytes || length > this.#windows.connection) return false;
+    if (length > this.#windows.ofStream(stream) || this.#waitForConnection.first !== undefined) return false;
     stream.headersSent = true;
     stream.isEnding = true;
     this.#writeHeaders(stream.id, head, 0);
-    this.#connectionWindow -= length;
+    this.#windows.sent(stream, length);
     this.#output.head(frameType.data, 0, stream.id, length);
     this.#output.bytesOf(data, 0, length);
     this.#writeHeaders(stream.id, trailers, flag.endStream);
@@ -140,30 +140,27 @@ export class SessionSender implements StreamSender {
 
   /** False when the window would become too large. */
   addConnectionWindow(bytes: number): boolean {
-    this.#connectionWindow += bytes;
     if (this.#waitForConnection.first !== undefined) this.#flushSoon();
-    return this.#connectionWindow <= maxWindowBytes;
+    return this.#windows.addToConnection(bytes);
   }
 
   addStreamWindow(stream: Http2Stream, bytes: number): boolean {
-    stream.sendDelta += bytes;
-    const window = this.#initialWindow + stream.sendDelta;
-    if (window > maxWindowBytes) return false;
-    if (window > 0 && stream.queue === (this.#waitForOwn as unknown)) {
+    if (!this.#windows.addToStream(stream, bytes)) return false;
+    if (this.#windows.ofStream(stream) > 0 && stream.queue === (this.#waitForOwn as unknown)) {
       this.#ready.push(stream);
       this.#flushSoon();
     }
     return true;
   }
 
-  /** The setting applies to open streams too: what their windows were changed by since stays. */
-  setInitialWindow(bytes: number): void {
-    if (bytes > this.#initialWindow && this.#waitForOwn.first !== undefined) {
+  /** For new streams and the open ones, which are `streams`. False when the window of one would become too large. */
+  setInitialWindow(bytes: number, streams: Iterable<Http2Stream>): boolean {
+    if (bytes > this.#windows.initial && this.#waitForOwn.first !== undefined) {
       // Once in a turn, however many SETTINGS arrive in it.
       this.#initialWindowGrew = true;
       this.#flushSoon();
     }
-    this.#initialWindow = bytes;
+    return this.#windows.setInitial(bytes, streams);
   }
 
   setTableBytes(bytes: number): void {
@@ -232,7 +229,7 @@ export class SessionSender implements StreamSender {
   /** Streams that wait for the connection go first: later ones would take its window from them. */
   #pump(): void {
     while (!this.#isFull) {
-      const waiting = this.#connectionWindow > 0 ? this.#waitForConnection.first : undefined;
+      const waiting = this.#windows.connection > 0 ? this.#waitForConnection.first : undefined;
       const stream = waiting ?? this.#ready.first;
       if (stream === undefined) return;
       removeFromQueue(stream);
@@ -260,11 +257,11 @@ export class SessionSender implements StreamSender {
   #sendData(stream: Http2Stream): boolean {
     let sentBytes = 0;
     while (stream.pendingBytes > 0) {
-      if (this.#connectionWindow <= 0) {
+      if (this.#windows.connection <= 0) {
         this.#waitForConnection.push(stream);
         return false;
       }
-      const ownWindow = this.#initialWindow + stream.sendDelta;
+      const ownWindow = this.#windows.ofStream(stream);
       if (ownWindow <= 0) {
         this.#waitForOwn.push(stream);
         return false;
@@ -273,7 +270,7 @@ export class SessionSender implements StreamSender {
         this.#ready.push(stream);
         return false;
       }
-      sentBytes += this.#sendFrame(stream, Math.min(this.#connectionWindow, ownWindow));
+      sentBytes += this.#sendFrame(stream, Math.min(this.#windows.connection, ownWindow));
       if (stream.isClosed) return false;
       if (stream.pendingBytes === 0) stream.drained();
     }
@@ -284,8 +281,8 @@ export class SessionSender implements StreamSender {
   #sendFrame(stream: Http2Stream, windowBytes: number): number {
     const bytes = Math.min(windowBytes, maxFrameBytes, stream.pendingBytes);
     const isLast = bytes === stream.pendingBytes && stream.isEnding && stream.pendingTrailers === undefined;
-    this.#connectionWindow -= bytes;
-    stream.sendDelta -= bytes;
+    this.#options.pings.sent();
+    this.#windows.sent(stream, bytes);
     stream.pendingBytes -= bytes;
     this.#output.head(frameType.data, isLast ? flag.endStream : 0, stream.id, bytes);
     this.#moveData(stream, bytes);
@@ -381,7 +378,7 @@ export class SessionSender implements StreamSender {
     this.#options.onHeld(-batch.heldBytes);
     if (this.#afterInFlight.length > 0) for (const callback of this.#afterInFlight.splice(0)) callback();
     const hasMore = this.#output.bytes > 0 || this.#ready.first !== undefined;
-    if (hasMore || (this.#connectionWindow > 0 && this.#waitForConnection.first !== undefined)) this.#flushSoon();
+    if (hasMore || (this.#windows.connection > 0 && this.#waitForConnection.first !== undefined)) this.#flushSoon();
     else this.#options.onIdle();
   }
 }
