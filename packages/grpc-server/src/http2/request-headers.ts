@@ -61,7 +61,8 @@ export class RequestHeaders {
     if (headers[':method'] === 'CONNECT') this.fault = 'CONNECT is not supported';
     else if (headers[':method'] === undefined) this.fault = 'no :method';
     else if (headers[':scheme'] === undefined) this.fault = 'no :scheme';
-    else if (headers[':path'] === undefined || headers[':path'] === '') this.fault = 'no :path';
+    else if (headers[':path'] === undefined) this.fault = 'no :path';
+    else if (!isPath(headers[':path'], headers[':method'])) this.fault = 'a :path that is no path';
   }
 
   /** The value of content-length, -1 without it; undefined when it is not a number. */
@@ -106,6 +107,7 @@ export class RequestHeaders {
 }
 
 const colon = 0x3a;
+const slash = 0x2f;
 
 /** A token of HTTP (RFC 9110, section 5.6.2) without upper case. */
 const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -122,6 +124,11 @@ const checkedNames = new Set([
   'token',
   'grpc-accept-encoding',
 ]);
+
+/** RFC 9113, section 8.3.1. */
+function isPath(path: string, method: string): boolean {
+  return path.charCodeAt(0) === slash || (path === '*' && method === 'OPTIONS');
+}
 
 function isFieldName(name: string): boolean {
   return checkedNames.has(name) || fieldName.test(name);

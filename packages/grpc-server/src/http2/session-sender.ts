@@ -70,7 +70,9 @@ export class SessionSender implements StreamSender {
     if (this.#isClosed || this.#advancing === stream) return;
     // A stream that waits for its own window may still begin its headers, which need none.
     if (stream.queue !== undefined && stream.queue !== (this.#waitForOwn as unknown)) return;
-    if (this.#isFull) this.#ready.push(stream);
+    // Others have waited for the window of the connection: it is theirs at the end of the turn.
+    const isBehind = stream.pendingBytes > 0 && this.#waitForConnection.first !== undefined;
+    if (this.#isFull || isBehind) this.#ready.push(stream);
     else this.#advance(stream);
     this.#flushSoon();
   }

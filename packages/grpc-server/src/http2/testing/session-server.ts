@@ -4,7 +4,7 @@ import { Http2Stream } from '../http2-stream.ts';
 import type { ReceivedHead } from '../request-head-reader.ts';
 import type { SessionLimits } from '../session-limits.ts';
 
-const testLimits: SessionLimits = {
+export const testLimits: SessionLimits = {
   maxConcurrentStreams: 100,
   maxHeaderPairs: 64,
   maxHeaderBytes: 16_384,
