@@ -2,7 +2,7 @@ import { http2Frame, http2Preface } from '@tenure/test-support';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FrameReader, readUint31 } from './frame-reader.ts';
-import { clientPreface, maxFrameBytes } from './wire-constants.ts';
+import { clientPreface, maxFrameBytes } from './frame-type.ts';
 
 /** Stops the reader at these frames, until it is resumed. */
 function collector(stopAt: ReadonlySet<number> = new Set()): { read: string[]; reader: FrameReader } {

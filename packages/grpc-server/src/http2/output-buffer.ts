@@ -5,7 +5,7 @@ const slabBytes = 16_384;
 /** Slabs that are kept for the next turn, for all connections together. */
 const maxFreeSlabs = 64;
 /** A payload of at least this size is passed to the socket as it is; a smaller one is cheaper to copy. */
-const minReferencedBytes = 4096;
+export const minReferencedBytes = 4096;
 
 const freeSlabs: Buffer[] = [];
 

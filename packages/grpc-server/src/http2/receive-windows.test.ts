@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import type { SessionLimits } from './session-limits.ts';
 import { type RecordedStream, SessionServer } from './testing/session-server.ts';
-import { defaultWindowBytes, errorCode } from './wire-constants.ts';
+import { defaultWindowBytes, errorCode } from './frame-type.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -13,7 +13,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { HeaderBlock } from './header-block.ts';
 import type { SessionLimits } from './session-limits.ts';
 import { type RecordedConnection, SessionServer } from './testing/session-server.ts';
-import { defaultWindowBytes, flag, maxFrameBytes, setting } from './wire-constants.ts';
+import { defaultWindowBytes, flag, maxFrameBytes, setting } from './frame-type.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {

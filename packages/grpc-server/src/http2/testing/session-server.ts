@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { Http2Session, type SessionOwner } from '../http2-session.ts';
+import { Http2Session } from '../http2-session.ts';
+import type { SessionOwner } from '../session-state.ts';
 import { Http2Stream } from '../http2-stream.ts';
 import type { ReceivedHead } from '../request-head-reader.ts';
 import type { SessionLimits } from '../session-limits.ts';
