@@ -21,7 +21,10 @@ export interface TransportLimits extends SessionLimits {
   readonly maxTotalStreamStartsPerTurn: number;
   /** Bytes of one connection that are read in one turn of the event loop; the rest waits for the next turns. */
   readonly maxReadBytesPerTurn: number;
-  /** Unsent bytes of a bidirectional stream's messages from which on `send` returns false. */
+  /**
+   * Unsent bytes of a bidirectional stream's messages from which on `send` returns false. A low limit lets a watch of a slow
+   * reader fall behind sooner, and its events are then sent together.
+   */
   readonly maxStreamBufferedBytes: number;
   /**
    * Bytes of unfinished requests, and of data that waits for paused streams, for one connection. Beyond:
@@ -102,7 +105,7 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxReadBytesPerTurn: 256 * kibibyte,
   streamWindowBytes: 256 * kibibyte,
   connectionWindowBytes: 4 * mebibyte,
-  maxStreamBufferedBytes: mebibyte,
+  maxStreamBufferedBytes: 32 * kibibyte,
   maxConnectionRequestBytes: 64 * mebibyte,
   maxConnectionReplyBytes: 64 * mebibyte,
   maxConnectionResultBytes: 32 * mebibyte,
