@@ -273,6 +273,7 @@ describe('a client that floods', () => {
         http2Frame(frameTypes.headers, endHeaders, 1, block),
         repeat(1000, () => http2Frame(frameTypes.data, 0, 1)),
       ]),
+      { maxIneffectiveFramesPerSweep: 999 },
     );
   });
 });

@@ -177,7 +177,7 @@ export class Http2Connection implements Connection, SessionOwner {
 
   /** True when the connection is being ended: its memory will be free soon. */
   get isCut(): boolean {
-    return this.#isCut;
+    return this.#isCut || this.session.isClosed;
   }
 
   /** Ends the connection because of its client's behaviour, and logs that once. */
@@ -186,6 +186,12 @@ export class Http2Connection implements Connection, SessionOwner {
     this.#isCut = true;
     this.log.warn({ remoteAddress: this.remoteAddress }, reason);
     this.session.close(errorCode.enhanceYourCalm);
+  }
+
+  /** The same, and its memory is free at once: the client may not learn the reason. */
+  shed(reason: string): void {
+    this.cut(reason);
+    this.#carrier.destroy();
   }
 
   /**

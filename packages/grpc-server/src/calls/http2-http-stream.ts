@@ -125,6 +125,15 @@ export class Http2HttpStream extends StreamCall implements HttpStream {
     if (!this.ended && !this.isClosed) this.onEnd();
   }
 
+  override held(): void {
+    if (this.isClosed) return;
+    try {
+      this.holdRequest(this.heldBytes);
+    } catch (error) {
+      this.refuse(toStatus(error, this.connection, this.path));
+    }
+  }
+
   protected sweepUnanswered(): void {}
 
   protected closed(): void {

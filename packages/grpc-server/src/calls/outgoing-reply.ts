@@ -31,28 +31,30 @@ export class OutgoingReply {
   readonly #reply: PiecewiseReply;
   readonly #budget: Budget;
   #sentBytes = 0;
-  #heldBytes: number;
+  #heldBytes = 0;
 
   constructor(stream: Http2Stream, reply: PiecewiseReply, budget: Budget) {
     this.#stream = stream;
     this.#reply = reply;
     this.#budget = budget;
-    this.#heldBytes = reply.framedBytes;
-    budget.take(reply.framedBytes);
-    stream.countsOutput = true;
   }
 
-  /** Sends the first piece of the reply, with its prefix. */
+  /**
+   * Sends the first piece of the reply, with its prefix. The budget may close the stream, which must know of this reply
+   * by then.
+   */
   begin(first: Buffer): void {
-    this.#sentBytes += first.length;
-    this.#stream.sendData(first);
+    this.#heldBytes = this.#reply.framedBytes;
+    this.#stream.countsOutput = true;
+    this.#budget.take(this.#heldBytes);
+    this.#send(first);
   }
 
   /** The last piece has left: sends the next. True when that was the last one, and the stream can be ended. */
   next(): boolean {
     if (this.#heldBytes === 0) return false;
     if (this.#sentBytes < this.#reply.framedBytes) {
-      this.begin(this.#reply.nextPiece());
+      this.#send(this.#reply.nextPiece());
       return false;
     }
     this.#giveBack();
@@ -61,6 +63,11 @@ export class OutgoingReply {
 
   streamClosed(): void {
     this.#giveBack();
+  }
+
+  #send(piece: Buffer): void {
+    this.#sentBytes += piece.length;
+    this.#stream.sendData(piece);
   }
 
   #giveBack(): void {

@@ -127,6 +127,10 @@ export class Http1Connection implements CallConnection {
     this.#socket.destroy();
   }
 
+  shed(reason: string): void {
+    this.cut(reason);
+  }
+
   /**
    * Its body is not read before the requests ahead of it have been answered, so a client holds one body at a time, as
    * with HTTP/2's flow control.

@@ -78,7 +78,8 @@ export class ControlFrames {
     const length = end - start;
     if (isAck ? length !== 0 : length % 6 !== 0) return this.#sizeError('SETTINGS');
     if (isAck) {
-      if (!this.hasSettings) this.#protocolError('no SETTINGS at the start');
+      if (this.hasSettings) this.#ineffective();
+      else this.#protocolError('no SETTINGS at the start');
       return;
     }
     session.counts.settings += 1;
@@ -115,7 +116,10 @@ export class ControlFrames {
     const session = this.#session;
     if (id !== 0) return this.#protocolError('PING on a stream');
     if (end - start !== 8) return this.#sizeError('PING');
-    if ((flags & flag.ack) !== 0) return session.pong();
+    if ((flags & flag.ack) !== 0) {
+      if (!session.pong()) this.#ineffective();
+      return;
+    }
     session.counts.pings += 1;
     session.checkCounts();
     if (session.isClosed) return;

@@ -103,9 +103,11 @@ export class Http2Session implements FrameSink, SessionState {
     this.sender.control(frameType.ping, 0, 0, [0, 0]);
   }
 
-  /** The client has answered a PING: answers come in order. */
-  pong(): void {
-    this.#pongs.shift()?.();
+  /** The client has answered a PING: answers come in order. False when it answers none. */
+  pong(): boolean {
+    const onPong = this.#pongs.shift();
+    onPong?.();
+    return onPong !== undefined;
   }
 
   /** Serves the streams that the client opens until it has learned of this, then ends the connection. */
@@ -243,7 +245,7 @@ export class Http2Session implements FrameSink, SessionState {
   }
 
   #countInput(): void {
-    const held = this.#reader.heldBytes;
+    const held = this.#reader.heldBytes + this.#requests.heldBytes;
     if (held === this.#heldInput) return;
     const more = held - this.#heldInput;
     this.#heldInput = held;
@@ -284,6 +286,7 @@ export class Http2Session implements FrameSink, SessionState {
     const wasClosed = this.#isClosed;
     this.#isClosed = true;
     this.#reader.close();
+    this.#requests.close();
     this.#countInput();
     this.sender.socketClosed();
     clearTimeout(this.#lingerTimer);

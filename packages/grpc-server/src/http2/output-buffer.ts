@@ -32,6 +32,11 @@ export class OutputBuffer {
     return this.#partBytes + this.#at - this.#start;
   }
 
+  /** The memory of what has not been taken. */
+  get heldBytes(): number {
+    return (this.#slabs.length + (this.#slab === undefined ? 0 : 1)) * slabBytes + this.#referencedBytes;
+  }
+
   /** Writes the head of a frame. */
   head(type: number, flags: number, streamId: number, payloadBytes: number): void {
     const slab = this.#room(frameHeadBytes);

@@ -33,6 +33,15 @@ export class RequestFrames {
     return this.#block !== undefined;
   }
 
+  /** Memory of a header block that is not complete. */
+  get heldBytes(): number {
+    return this.#block === undefined ? 0 : this.#block.bytes;
+  }
+
+  close(): void {
+    this.#block = undefined;
+  }
+
   headers(flags: number, id: number, bytes: Buffer, start: number, end: number): void {
     const session = this.#session;
     if (id % 2 === 0) {
@@ -181,7 +190,8 @@ export class RequestFrames {
     } else if (head.fault !== undefined || (endsStream && head.bodyBytes > 0)) {
       session.streamError(id, errorCode.protocolError);
     } else if (id > session.lastServedId) {
-      session.refuseStream(id, errorCode.refusedStream);
+      this.#ineffective();
+      if (!session.isClosed) session.refuseStream(id, errorCode.refusedStream);
     } else if (session.streams.size >= session.limits.maxConcurrentStreams) {
       this.#reject(id);
     } else {
@@ -194,6 +204,11 @@ export class RequestFrames {
     const stream = session.owner.open(id, head);
     if (stream === undefined) return;
     session.streams.set(id, stream);
+    // The owner may have closed the connection for this stream, which is one too many.
+    if (session.isClosed) {
+      session.closeStream(stream);
+      return;
+    }
     this.#last = stream;
     stream.expectedBytes = head.bodyBytes;
     stream.start();

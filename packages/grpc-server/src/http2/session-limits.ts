@@ -22,7 +22,10 @@ export interface SessionLimits {
   readonly maxWindowUpdatesPerSweep: number;
   /** Streams that the client resets within a sweep (CVE-2023-44487). */
   readonly maxResetsPerSweep: number;
-  /** PRIORITY, unknown frames, empty DATA, and frames for closed streams, within a sweep. */
+  /**
+   * PRIORITY, unknown frames, empty DATA, acknowledgements, frames for closed streams, and new streams on a connection
+   * that is ending, within a sweep.
+   */
   readonly maxIneffectiveFramesPerSweep: number;
   /** Answers to PING, SETTINGS and streams (RST_STREAM) that wait for a socket which its client does not read. */
   readonly maxUnreadControlFrames: number;

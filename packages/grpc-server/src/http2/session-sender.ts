@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { HpackEncoder } from '../hpack/hpack-encoder.ts';
 import { flushLater } from './flush-turn.ts';
 import type { HeaderBlock } from './header-block.ts';
+import { HeaderBlockEncoder } from './header-block-encoder.ts';
 import type { Http2Stream, StreamSender } from './http2-stream.ts';
 import { type OutputBatch, OutputBuffer, releaseSlabs } from './output-buffer.ts';
 import type { PingPolicy } from './ping-policy.ts';
@@ -17,7 +17,7 @@ export interface SenderOptions {
   readonly maxOutputBytes: number;
   readonly maxUnreadControlFrames: number;
   readonly pings: PingPolicy;
-  /** Memory for what the socket has not taken; negative when it is free. */
+  /** Memory for frames that wait for the socket, from one turn to the next; negative when it is free. */
   readonly onHeld: (bytes: number) => void;
   /** The client does not read the answers to its control frames. */
   readonly onUnreadControlFrames: () => void;
@@ -25,11 +25,6 @@ export interface SenderOptions {
   readonly onStreamEnded: (stream: Http2Stream) => void;
   /** Everything has been taken by the socket. */
   readonly onIdle: () => void;
-}
-
-interface EncodedBlock {
-  readonly generation: number;
-  readonly bytes: Buffer;
 }
 
 /**
@@ -41,8 +36,7 @@ export class SessionSender implements StreamSender {
   readonly #options: SenderOptions;
   readonly #socket: Socket;
   readonly #output = new OutputBuffer();
-  readonly #encoder = new HpackEncoder();
-  readonly #encoded: (EncodedBlock | undefined)[] = [];
+  readonly #encoder = new HeaderBlockEncoder();
   /** Streams that may send. */
   readonly #ready = new SendQueue<Http2Stream>();
   /** Streams that wait for the window of the connection, and for their own. */
@@ -52,6 +46,10 @@ export class SessionSender implements StreamSender {
   #initialWindowGrew = false;
   #advancing: Http2Stream | undefined;
   #inFlight: OutputBatch | undefined;
+  /** What was written at the end, which is not followed until it has been taken. */
+  #last: OutputBatch | undefined;
+  /** The memory that `onHeld` knows of. */
+  #heldBytes = 0;
   /** Writes that the socket took at once, whose callbacks are still to come. */
   #takenAtOnce = 0;
   #controlFrames = 0;
@@ -60,6 +58,7 @@ export class SessionSender implements StreamSender {
   #afterInFlight: (() => void)[] = [];
   #isFlushDue = false;
   #isClosed = false;
+  #isSocketClosed = false;
 
   constructor(options: SenderOptions) {
     this.#options = options;
@@ -177,21 +176,24 @@ export class SessionSender implements StreamSender {
     if (this.#socket.destroyed) return;
     if (batch !== undefined) for (const part of batch.parts) this.#socket.write(part);
     this.#socket.end();
+    if (this.#socket.writableLength > 0) this.#last = batch;
+    this.#countHeld();
   }
 
   /** The socket is gone: its memory is free. */
   socketClosed(): void {
     this.#isClosed = true;
-    const batch = this.#inFlight;
+    this.#isSocketClosed = true;
     this.#inFlight = undefined;
+    this.#last = undefined;
     this.#output.take();
-    if (batch !== undefined) this.#options.onHeld(-batch.heldBytes);
+    this.#countHeld();
     for (const callback of [...this.#afterInFlight.splice(0), ...this.#afterOutput.splice(0)]) callback();
   }
 
   afterOutput(callback: () => void): void {
-    if (this.#isClosed || this.isIdle) callback();
-    else if (this.#output.bytes > 0) this.#afterOutput.push(callback);
+    if (this.#isSocketClosed || (this.isIdle && this.#last === undefined)) callback();
+    else if (this.#output.bytes > 0 || this.#last !== undefined) this.#afterOutput.push(callback);
     else this.#afterInFlight.push(callback);
   }
 
@@ -216,7 +218,11 @@ export class SessionSender implements StreamSender {
   }
 
   #flushSoon(): void {
-    if (this.#isFlushDue || this.#inFlight !== undefined || this.#isClosed) return;
+    if (this.#isFlushDue || this.#isClosed) return;
+    if (this.#inFlight !== undefined) {
+      this.#countHeld();
+      return;
+    }
     this.#isFlushDue = true;
     flushLater(this);
   }
@@ -319,7 +325,7 @@ export class SessionSender implements StreamSender {
 
   #writeHeaders(streamId: number, block: HeaderBlock, flags: number): void {
     this.#options.pings.sent();
-    const bytes = this.#encode(block);
+    const bytes = this.#encoder.encode(block);
     const { length } = bytes;
     const first = Math.min(length, maxFrameBytes);
     const isWhole = first === length;
@@ -332,25 +338,12 @@ export class SessionSender implements StreamSender {
     }
   }
 
-  #encode(block: HeaderBlock): Buffer {
-    const { slot } = block;
-    if (slot < 0) return this.#encoder.encode(block.fields);
-    const known = this.#encoded[slot];
-    if (known !== undefined && known.generation === this.#encoder.generation) return known.bytes;
-    const { generation } = this.#encoder;
-    const bytes = this.#encoder.encode(block.fields);
-    // Bytes that changed the dynamic table mean something else the next time.
-    if (generation === this.#encoder.generation) this.#encoded[slot] = { generation, bytes };
-    return bytes;
-  }
-
   #write(batch: OutputBatch): void {
     const { parts } = batch;
     const last = parts.length - 1;
     this.#inFlight = batch;
     this.#afterInFlight = this.#afterOutput;
     if (this.#afterOutput.length > 0) this.#afterOutput = [];
-    this.#options.onHeld(batch.heldBytes);
     if (last === 0) {
       this.#socket.write(parts[0]!, this.#onWritten);
     } else {
@@ -363,7 +356,19 @@ export class SessionSender implements StreamSender {
     if (this.#socket.writableLength === 0 && this.#inFlight === batch) {
       this.#takenAtOnce += 1;
       this.#taken();
+    } else {
+      this.#countHeld();
     }
+  }
+
+  /** The owner may close the connection because of it: this comes last in what a method does. */
+  #countHeld(): void {
+    const waiting = this.#inFlight === undefined ? 0 : this.#inFlight.heldBytes + this.#output.heldBytes;
+    const held = waiting + (this.#last === undefined ? 0 : this.#last.heldBytes);
+    if (held === this.#heldBytes) return;
+    const more = held - this.#heldBytes;
+    this.#heldBytes = held;
+    this.#options.onHeld(more);
   }
 
   readonly #onWritten = (): void => {
@@ -377,7 +382,7 @@ export class SessionSender implements StreamSender {
     this.#inFlight = undefined;
     this.#controlFrames = 0;
     releaseSlabs(batch.slabs);
-    this.#options.onHeld(-batch.heldBytes);
+    this.#countHeld();
     if (this.#afterInFlight.length > 0) for (const callback of this.#afterInFlight.splice(0)) callback();
     const hasMore = this.#output.bytes > 0 || this.#ready.first !== undefined;
     if (hasMore || (this.#windows.connection > 0 && this.#waitForConnection.first !== undefined)) this.#flushSoon();

@@ -34,6 +34,11 @@ export class Budget {
     return this.#taken < this.#limit;
   }
 
+  /** Whether the limit is exceeded, and would still be after this amount was given back. */
+  isExceededBeyond(amount: number): boolean {
+    return this.#taken - amount > this.#limit;
+  }
+
   /** Takes an amount, even beyond the limit: one message may exceed it, and `hasRoom` then refuses the next. */
   take(amount: number): void {
     this.#taken += amount;

@@ -284,7 +284,7 @@ class SocketServer implements GrpcServer {
   #createBudgets(): TransportBudgets {
     const budget = (limit: number, held: keyof TransportBudgets): Budget => {
       const onGivenBack = held === 'replyBytes' ? () => this.#replyBytesFreed() : ignore;
-      return new Budget(limit, { onExceeded: () => this.#shed(held), onGivenBack });
+      return new Budget(limit, { onExceeded: () => this.#relieve(held), onGivenBack });
     };
     return {
       openCalls: budget(this.#limits.maxTotalCalls, 'openCalls'),
@@ -300,17 +300,23 @@ class SocketServer implements GrpcServer {
     this.#shared.http.resume();
   }
 
+  /** A limit is exceeded: a connection is closed, unless what is about to be free suffices. */
+  #relieve(held: keyof TransportBudgets): void {
+    let freed = 0;
+    for (const connection of this.#connections) if (connection.isCut) freed += connection[held].taken;
+    for (const connection of this.#http1Connections.values()) if (connection.isCut) freed += connection[held].taken;
+    if (this.#budgets[held].isExceededBeyond(freed)) this.#shed(held);
+  }
+
   /** Memory runs out: the connection that holds most of it is closed, so that all others are served. */
   #shed(held: keyof TransportBudgets): void {
     let largest: Http2Connection | Http1Connection | undefined;
     for (const connection of [...this.#connections, ...this.#http1Connections.values()]) {
       // The memory of another server is limited for its connection, and closing it would only break up the cluster.
-      if (connection.isPeer) continue;
-      // The memory of a connection that was closed before is about to be free.
-      if (connection.isCut && connection[held].taken > 0) return;
+      if (connection.isPeer || connection.isCut) continue;
       if (largest === undefined || connection[held].taken > largest[held].taken) largest = connection;
     }
-    largest?.cut(`the server holds too much for its clients, and most of it for this one (${held})`);
+    largest?.shed(`the server holds too much for its clients, and most of it for this one (${held})`);
   }
 
   #sweep(): void {
