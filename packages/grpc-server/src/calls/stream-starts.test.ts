@@ -133,3 +133,35 @@ test('every call of a client with many more calls than begin in a turn is answer
   expect(new Set(await Promise.all(answers))).toEqual(new Set(['0']));
   session.close();
 });
+
+test('connections are read for a limited time in a turn, and each of them has its turn', async () => {
+  const [count, spinMs, readSliceMs] = [60, 3, 6];
+  let most = 0;
+  let seen = 0;
+  const spin: MethodHandler = {
+    kind: 'unary',
+    handle: (request) => {
+      const untilMs = performance.now() + spinMs;
+      while (performance.now() < untilMs);
+      calls.push(request.toString());
+      return echo(request);
+    },
+  };
+  await server.transport.close({ graceMs: 0 });
+  server = await startTestServer({ '/t.T/Spin': spin }, { readSliceMs });
+  const clients = await Promise.all(Array.from({ length: count }, open));
+  await expect.poll(() => server.transport.connections, patience).toBe(count);
+  let isCounting = true;
+  const tick = (): void => {
+    most = Math.max(most, calls.length - seen);
+    seen = calls.length;
+    if (isCounting) setImmediate(tick);
+  };
+  tick();
+  for (const [at, client] of clients.entries()) client.write(burst(1, '/t.T/Spin', String(at)));
+  await expect.poll(() => calls.length, patience).toBe(count);
+  isCounting = false;
+  expect(new Set(calls).size).toBe(count);
+  // In a turn those that waited go on for 5 ms, and the others are read for their slice; one more is begun in each.
+  expect(most).toBeLessThanOrEqual(2 * (Math.ceil(5 / spinMs) + Math.ceil(readSliceMs / spinMs) + 2));
+});

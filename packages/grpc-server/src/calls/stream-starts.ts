@@ -6,8 +6,9 @@ const resumeSliceMs = 5;
 
 /**
  * What one turn of the event loop takes from clients: a limited number of new calls for each connection, and in total,
- * and a limited number of bytes for each connection. The frames beyond it are left unread until the next turns, in
- * which connections take turns. So a flood of one client delays the others by one share, and is not stored.
+ * a limited number of bytes for each connection, and a limited time in total. The frames beyond it are left unread
+ * until the next turns, in which connections take turns. So a flood of one client delays the others by one share, and
+ * is not stored.
  */
 export class StreamStarts {
   readonly #limits: TransportLimits;
@@ -16,6 +17,7 @@ export class StreamStarts {
   #turnNumber = 0;
   #totalStarted = 0;
   #turnIsDue = false;
+  #turnBeganMs = 0;
 
   constructor(limits: TransportLimits) {
     this.#limits = limits;
@@ -38,7 +40,8 @@ export class StreamStarts {
     const turn = this.#turnOf(connection);
     turn.bytes += bytes;
     this.#turnSoon();
-    const hasShare = turn.bytes < this.#limits.maxReadBytesPerTurn;
+    const { maxReadBytesPerTurn, readSliceMs } = this.#limits;
+    const hasShare = turn.bytes < maxReadBytesPerTurn && performance.now() - this.#turnBeganMs < readSliceMs;
     if (!hasShare) this.#stopped.add(connection);
     return hasShare;
   }
@@ -60,6 +63,7 @@ export class StreamStarts {
   #turnSoon(): void {
     if (this.#turnIsDue) return;
     this.#turnIsDue = true;
+    this.#turnBeganMs = performance.now();
     setImmediate(() => this.#turn());
   }
 

@@ -25,6 +25,8 @@ export class WaitingSends {
   }
 
   over(): void {
+    // A connection that ends with all its streams has no time for an error that is passed to nothing.
+    if (this.#promise === undefined) return;
     this.#promise = undefined;
     this.#reject(callIsOver());
   }

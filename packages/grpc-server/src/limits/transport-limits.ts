@@ -21,9 +21,11 @@ export interface TransportLimits extends SessionLimits {
   readonly maxTotalStreamStartsPerTurn: number;
   /** Bytes of one connection that are read in one turn of the event loop; the rest waits for the next turns. */
   readonly maxReadBytesPerTurn: number;
+  /** How long all connections together are read in one turn; what has been begun is finished. */
+  readonly readSliceMs: number;
   /**
-   * Unsent bytes of a bidirectional stream's messages from which on `send` returns false. A low limit lets a watch of a slow
-   * reader fall behind sooner, and its events are then sent together.
+   * Unsent bytes of a bidirectional stream's messages from which on `send` returns false. A low limit lets a watch of a
+   * slow reader fall behind sooner, and its events are then sent together.
    */
   readonly maxStreamBufferedBytes: number;
   /**
@@ -103,6 +105,7 @@ export const defaultTransportLimits: TransportLimits = Object.freeze({
   maxStreamStartsPerTurn: 128,
   maxTotalStreamStartsPerTurn: 1024,
   maxReadBytesPerTurn: 256 * kibibyte,
+  readSliceMs: 8,
   streamWindowBytes: 256 * kibibyte,
   connectionWindowBytes: 4 * mebibyte,
   maxStreamBufferedBytes: 32 * kibibyte,
