@@ -25,6 +25,8 @@ export {
   http2Preface,
   settingsFrame,
 } from './http2/http2-frames.ts';
+export { callFrames, dataFrame, openFrame, RawFrameClient, repeat, windowUpdate } from './http2/raw-frame-client.ts';
+export { LongestTurn } from './grpc/longest-turn.ts';
 export { frameMessage, RawClient } from './http2/raw-call.ts';
 export type { RawReply } from './http2/raw-call.ts';
 export { hasMariadb, hasPgbouncer } from './installed-programs.ts';

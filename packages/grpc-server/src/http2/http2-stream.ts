@@ -1,4 +1,3 @@
-import type { HeldData } from './held-data.ts';
 import type { HeaderBlock } from './header-block.ts';
 import type { HeldData } from './held-data.ts';
 import type { QueuedStream, SendQueue } from './send-queue.ts';
@@ -108,10 +107,6 @@ export abstract class Http2Stream implements QueuedStream {
 
   /** The stream is over: both sides have ended, or it was reset, or the connection ended. Called once. */
   abstract streamClosed(): void;
-
-  get heldBytes(): number {
-    return this.heldData === undefined ? 0 : this.heldData.bytes;
-  }
 
   /** Headers, once. With `endsStream` nothing follows. */
   sendHead(head: HeaderBlock, endsStream = false): void {

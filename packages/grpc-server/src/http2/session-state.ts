@@ -57,6 +57,6 @@ export interface SessionState {
   checkCounts(): void;
   /** Keeps further frames until the owner resumes. */
   stopReading(): void;
-  /** The client has answered a PING: answers come in order. */
-  pong(): void;
+  /** The client has answered a PING: answers come in order. False when none was sent. */
+  pong(): boolean;
 }

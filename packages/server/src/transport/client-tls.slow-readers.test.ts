@@ -1,12 +1,21 @@
-import { frameTypes, settingsFrame } from '@tenure/test-support';
+import {
+  callFrames,
+  dataFrame,
+  frameTypes,
+  openFrame,
+  RawFrameClient,
+  repeat,
+  settingsFrame,
+  startTestServer,
+  type TestServer,
+  windowUpdate,
+} from '@tenure/test-support';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
-import { callFrames, dataFrame, FrameClient, openFrame, repeat, windowUpdate } from './testing/frame-client.ts';
-import { startTestServer, type TestServer } from './testing/test-server.ts';
+import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
 import { clientOptions, createTestTls, secureConnection, type TestTls } from './testing/test-tls.ts';
-import type { ClientTls } from './tls-acceptor.ts';
+import { type ClientTls, listenerTls } from './client-tls.ts';
 import type { MethodHandler } from './transport.ts';
-import type { TransportLimits } from './transport-limits.ts';
+import type { TransportLimits } from '@tenure/grpc-server';
 
 let testTls: TestTls;
 beforeAll(() => {
@@ -56,22 +65,22 @@ const routes: Record<string, MethodHandler> = {
 };
 
 async function serve(limits: Partial<TransportLimits> = {}, tls?: ClientTls): Promise<TestServer> {
-  const server = await startTestServer(routes, limits, undefined, undefined, tls);
+  const server = await startTestServer(routes, limits, undefined, undefined, tls && listenerTls(tls));
   cleanups.push(() => server.transport.close({ graceMs: 0 }));
   return server;
 }
 
-async function open({ port }: TestServer, isSecure = false): Promise<FrameClient> {
+async function open({ port }: TestServer, isSecure = false): Promise<RawFrameClient> {
   const options = { ...clientOptions(testTls), ALPNProtocols: ['h2'] };
   const socket = isSecure ? await secureConnection(port, options) : undefined;
-  const client = new FrameClient(port, [[initialWindowSize, 2 ** 31 - 1]], socket);
+  const client = new RawFrameClient(port, [[initialWindowSize, 2 ** 31 - 1]], socket);
   cleanups.push(() => client.close());
   client.send(windowUpdate(0, 2 ** 30));
   return client;
 }
 
 /** Reads a chunk, and the next one some turns later. */
-function readSlowly({ socket }: FrameClient, turns: number): void {
+function readSlowly({ socket }: RawFrameClient, turns: number): void {
   socket.on('data', () => {
     socket.pause();
     let left = turns;
@@ -84,7 +93,7 @@ function readSlowly({ socket }: FrameClient, turns: number): void {
   });
 }
 
-function bodyOf(client: FrameClient, streamId: number): Buffer {
+function bodyOf(client: RawFrameClient, streamId: number): Buffer {
   const frames = client.read.filter((frame) => frame.type === frameTypes.data && frame.streamId === streamId);
   return Buffer.concat(frames.map(({ payload }) => payload));
 }
@@ -107,7 +116,7 @@ async function expectNothingHeld({ transport }: TestServer): Promise<void> {
 const paths = ['/t.T/Stream', '/t.T/Talk', '/t.T/Large'];
 
 /** Six calls on one connection; resolves when all of them have ended. */
-async function callAll(client: FrameClient, first: number): Promise<void> {
+async function callAll(client: RawFrameClient, first: number): Promise<void> {
   const calls = [0, 1, 2, 3, 4, 5];
   const ends = calls.map(async (at) => {
     await client.next(frameTypes.headers, 2 * at + 1);
@@ -147,7 +156,7 @@ describe.each([
 });
 
 /** Fills what the system takes for a client that does not read. */
-async function block(server: TestServer, client: FrameClient): Promise<void> {
+async function block(server: TestServer, client: RawFrameClient): Promise<void> {
   client.socket.pause();
   client.send(repeat(8, (at) => callFrames(2 * at + 1, '/t.T/Large')));
   await vi.waitFor(() => expect(server.transport.replyBytes).toBeGreaterThan(large), patience);

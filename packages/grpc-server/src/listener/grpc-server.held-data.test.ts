@@ -1,12 +1,18 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { frameMessage } from '@tenure/test-support';
+import {
+  dataFrame,
+  deferred,
+  frameMessage,
+  openFrame,
+  RawFrameClient,
+  startTestServer,
+  type TestServer,
+} from '@tenure/test-support';
 import { afterEach, describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
-import { dataFrame, FrameClient, openFrame } from './testing/frame-client.ts';
-import { deferred, startTestServer, type TestServer } from './testing/test-server.ts';
-import type { DuplexCall } from './transport.ts';
-import type { TransportLimits } from './transport-limits.ts';
+import { GrpcCode, GrpcStatus } from '../calls/grpc-status.ts';
+import type { DuplexCall } from '../calls/call.ts';
+import type { TransportLimits } from '../limits/transport-limits.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -40,8 +46,8 @@ async function servePaused(limits: Partial<TransportLimits> = {}): Promise<Pause
   return { ...server, calls, messages };
 }
 
-function attack(port: number): FrameClient {
-  const client = new FrameClient(port);
+function attack(port: number): RawFrameClient {
+  const client = new RawFrameClient(port);
   cleanups.push(() => client.close());
   return client;
 }

@@ -1,10 +1,23 @@
-import { endHeaders, frameTypes, headerBlock, http2Frame, settingsFrame } from '@tenure/test-support';
+import {
+  callFrames,
+  dataFrame,
+  echo,
+  endHeaders,
+  frameTypes,
+  headerBlock,
+  http2Frame,
+  openFrame,
+  RawFrameClient,
+  repeat,
+  settingsFrame,
+  startTestServer,
+  type TestServer,
+  windowUpdate,
+} from '@tenure/test-support';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createHttp2Transport } from './http2-transport.ts';
-import { callFrames, dataFrame, FrameClient, openFrame, repeat, windowUpdate } from './testing/frame-client.ts';
-import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
-import type { HttpHandler, MethodHandler } from './transport.ts';
-import type { TransportLimits } from './transport-limits.ts';
+import { createGrpcServer } from './grpc-server.ts';
+import type { HttpHandler, MethodHandler } from '../calls/call.ts';
+import type { TransportLimits } from '../limits/transport-limits.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -34,8 +47,8 @@ async function serve(limits: Partial<TransportLimits>, onHttp?: HttpHandler): Pr
   return server;
 }
 
-function attack(port: number, settings: readonly (readonly [number, number])[] = []): FrameClient {
-  const client = new FrameClient(port, settings);
+function attack(port: number, settings: readonly (readonly [number, number])[] = []): RawFrameClient {
+  const client = new RawFrameClient(port, settings);
   cleanups.push(() => client.close());
   return client;
 }
@@ -82,7 +95,7 @@ describe('a connection that is closed because of its own last call', () => {
 });
 
 /** A client with room in every window, which does not read its socket. */
-function attackUnread(port: number): FrameClient {
+function attackUnread(port: number): RawFrameClient {
   const client = attack(port, [[initialWindowSize, 2 ** 31 - 1]]);
   client.send(windowUpdate(0, 2 ** 30));
   client.socket.pause();
@@ -139,7 +152,7 @@ async function steadyBytes({ transport, port }: TestServer): Promise<number> {
 }
 
 test('the data of a paused request over HTTP counts as bytes of requests', async () => {
-  const transport = createHttp2Transport({
+  const transport = createGrpcServer({
     routes: new Map(),
     onHttp: () => Promise.resolve({ status: 404, headers: {}, body: '' }),
     log: { debug: () => {}, warn: () => {}, error: () => {} },

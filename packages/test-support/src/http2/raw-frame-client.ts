@@ -2,14 +2,14 @@ import { connect, type Socket } from 'node:net';
 import {
   endHeaders,
   endStream,
-  frameMessage,
   frameTypes,
   grpcHeaders,
   headerBlock,
   http2Frame,
   http2Preface,
   settingsFrame,
-} from '@tenure/test-support';
+} from './http2-frames.ts';
+import { frameMessage } from './raw-call.ts';
 
 export interface ReadFrame {
   readonly type: number;
@@ -19,7 +19,7 @@ export interface ReadFrame {
 }
 
 /** A client that writes frames as bytes, keeps no rule of HTTP/2, and says which frames it has read. */
-export class FrameClient {
+export class RawFrameClient {
   readonly socket: Socket;
   readonly closed: Promise<void>;
   readonly read: ReadFrame[] = [];

@@ -1,8 +1,22 @@
-import { endHeaders, frameTypes, grpcHeaders, headerBlock, http2Frame, settingsFrame } from '@tenure/test-support';
+import {
+  callFrames,
+  dataFrame,
+  echo,
+  endHeaders,
+  frameTypes,
+  grpcHeaders,
+  headerBlock,
+  http2Frame,
+  openFrame,
+  RawFrameClient,
+  repeat,
+  settingsFrame,
+  startTestServer,
+  type TestServer,
+  windowUpdate,
+} from '@tenure/test-support';
 import { afterEach, describe, expect, test } from 'vitest';
-import { callFrames, dataFrame, FrameClient, openFrame, repeat, windowUpdate } from './testing/frame-client.ts';
-import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
-import { defaultTransportLimits } from './transport-limits.ts';
+import { defaultTransportLimits } from '../limits/transport-limits.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -19,8 +33,8 @@ async function serve(): Promise<TestServer> {
   return server;
 }
 
-function attack(port: number): FrameClient {
-  const client = new FrameClient(port);
+function attack(port: number): RawFrameClient {
+  const client = new RawFrameClient(port);
   cleanups.push(() => client.close());
   return client;
 }

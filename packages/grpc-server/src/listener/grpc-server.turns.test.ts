@@ -1,8 +1,21 @@
-import { endHeaders, frameTypes, grpcHeaders, headerBlock, http2Frame, settingsFrame } from '@tenure/test-support';
+import {
+  callFrames,
+  dataFrame,
+  echo,
+  endHeaders,
+  frameTypes,
+  grpcHeaders,
+  headerBlock,
+  http2Frame,
+  LongestTurn,
+  RawFrameClient,
+  repeat,
+  settingsFrame,
+  startTestServer,
+  type TestServer,
+  windowUpdate,
+} from '@tenure/test-support';
 import { afterEach, describe, expect, test } from 'vitest';
-import { callFrames, dataFrame, FrameClient, repeat, windowUpdate } from './testing/frame-client.ts';
-import { LongestTurn } from './testing/longest-turn.ts';
-import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
 
 /** The bound of one turn is 20 ms; this machine may be slower, and the client uses the same turns. */
 const maxTurnMs = 60;
@@ -25,13 +38,13 @@ async function serve(): Promise<TestServer> {
   return server;
 }
 
-function attack(port: number, settings: readonly (readonly [number, number])[] = []): FrameClient {
-  const client = new FrameClient(port, settings);
+function attack(port: number, settings: readonly (readonly [number, number])[] = []): RawFrameClient {
+  const client = new RawFrameClient(port, settings);
   cleanups.push(() => client.close());
   return client;
 }
 
-async function openMany(client: FrameClient, path: string): Promise<void> {
+async function openMany(client: RawFrameClient, path: string): Promise<void> {
   for (let first = 0; first < streams; first += 500) {
     client.send(repeat(500, (at) => callFrames(2 * (first + at) + 1, path)));
     await client.settled();
