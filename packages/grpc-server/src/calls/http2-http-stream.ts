@@ -131,6 +131,7 @@ export class Http2HttpStream extends StreamCall implements HttpStream {
       this.holdRequest(this.heldBytes);
     } catch (error) {
       this.refuse(toStatus(error, this.connection, this.path));
+      if (!this.ended) this.destroy();
     }
   }
 

@@ -89,7 +89,8 @@ export abstract class StreamCall extends Http2Stream implements Call, OpenCall {
    */
   sweep(): void {
     if (!this.localEnded) {
-      this.sweepUnanswered();
+      if (this.ended) this.#sweepUnsent();
+      else this.sweepUnanswered();
       return;
     }
     if (this.#repliedAt < 0) this.#repliedAt = this.connection.sweeps;
@@ -161,6 +162,7 @@ export abstract class StreamCall extends Http2Stream implements Call, OpenCall {
   /** The response is determined, though not all of it has been sent. */
   protected settle(): void {
     this.ended = true;
+    this.lastProgress = this.connection.sweeps;
     if (this.#deadlineTimer !== undefined) clearTimeout(this.#deadlineTimer);
   }
 
@@ -179,6 +181,12 @@ export abstract class StreamCall extends Http2Stream implements Call, OpenCall {
       this.sendHead(replyHead);
       this.sendEnd(okTrailers);
     }
+  }
+
+  /** What is left of the response waits for its client: the stream is reset after too long. */
+  #sweepUnsent(): void {
+    const idleMs = (this.connection.sweeps - this.lastProgress) * this.connection.limits.sweepIntervalMs;
+    if (idleMs > this.connection.limits.stalledReplyTimeoutMs) this.reset(errorCode.cancel);
   }
 
   /** Responds with headers alone. */
