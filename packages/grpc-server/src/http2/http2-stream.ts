@@ -26,6 +26,11 @@ export interface StreamSender {
   afterOutput(callback: () => void): void;
 }
 
+/** Pieces of data that wait each by itself; further ones below this size are put together, in such a buffer. */
+const maxSeparate = 64;
+const mostMergedBytes = 1024;
+const tailBytes = 16_384;
+
 /**
  * One stream of a connection: a call extends it, so that a call is one object. Its two directions end separately. What
  * is sent leaves in the order of the calls: headers, data, then trailers or nothing.
@@ -72,6 +77,10 @@ export abstract class Http2Stream implements QueuedStream {
   queue: SendQueue<never> | undefined = undefined;
   queuedBefore: QueuedStream | undefined = undefined;
   queuedAfter: QueuedStream | undefined = undefined;
+
+  /** Where the last of pendingMore lies, if it is followed by room. */
+  #tail: Buffer | undefined;
+  #tailBytes = 0;
 
   constructor(session: StreamSession, id: number) {
     this.session = session;
@@ -171,8 +180,34 @@ export abstract class Http2Stream implements QueuedStream {
   #add(data: Buffer): boolean {
     if (this.isClosed || this.isEnding || data.length === 0) return false;
     if (this.pendingData === undefined) this.pendingData = data;
-    else (this.pendingMore ??= []).push(data);
+    else this.#addMore(data);
     this.pendingBytes += data.length;
     return true;
+  }
+
+  /** Small messages that wait are put together when they become many: an object for each is larger than they are. */
+  #addMore(data: Buffer): void {
+    const more = this.pendingMore;
+    if (more === undefined) {
+      this.pendingMore = [data];
+      this.#tail = undefined;
+      return;
+    }
+    const tail = this.#tail;
+    const end = this.#tailBytes + data.length;
+    if (tail !== undefined && end <= tail.length) {
+      data.copy(tail, this.#tailBytes);
+      // The last one is not taken yet: else there would be no more.
+      more[more.length - 1] = tail.subarray(0, end);
+      this.#tailBytes = end;
+    } else if (data.length < mostMergedBytes && more.length >= maxSeparate) {
+      this.#tail = Buffer.allocUnsafeSlow(tailBytes);
+      data.copy(this.#tail);
+      more.push(this.#tail.subarray(0, data.length));
+      this.#tailBytes = data.length;
+    } else {
+      this.#tail = undefined;
+      more.push(data);
+    }
   }
 }

@@ -8,6 +8,7 @@ import {
   RawFrameClient,
   startTestServer,
   type TestServer,
+  windowUpdate,
 } from '@tenure/test-support';
 import { afterEach, describe, expect, test } from 'vitest';
 import { GrpcCode, GrpcStatus } from '../calls/grpc-status.ts';
@@ -114,6 +115,32 @@ describe('a client that sends tiny DATA frames to a paused call', () => {
     }
     expect(memoryBytes() - before).toBeLessThan(4 * streams * bytes.length);
   });
+});
+
+test('many small messages that wait for a client take little more memory than their bytes', async () => {
+  const calls: DuplexCall[] = [];
+  const server = await startTestServer({ '/t.T/Talk': { kind: 'bidi', handle: (call) => void calls.push(call) } });
+  cleanups.push(() => server.transport.close({ graceMs: 0 }));
+  const client = new RawFrameClient(server.port, [[4, 0]]);
+  cleanups.push(() => client.close());
+  client.send(openFrame(1, '/t.T/Talk'));
+  await client.settled();
+  const [call] = calls;
+  if (call === undefined) throw new Error('no call has begun');
+  const messages = 100_000;
+  const before = memoryBytes();
+  for (let at = 0; at < messages; at += 1) call.send(Buffer.from([0, 0, 0, 0, 0, at % 251]));
+  expect(call.bufferedBytes).toBe(6 * messages);
+  expect(memoryBytes() - before).toBeLessThan(4 * 6 * messages);
+  client.send(windowUpdate(0, 2 ** 30), windowUpdate(1, 2 ** 30));
+  let body: Buffer = Buffer.alloc(0);
+  while (body.length < 6 * messages) {
+    const { payload } = await client.next(0, 1);
+    body = Buffer.concat([body, payload]);
+  }
+  for (let at = 0; at < messages; at += 1) {
+    if (body[6 * at + 5] !== at % 251) expect.fail(`message ${at} is another one`);
+  }
 });
 
 setFlagsFromString('--expose-gc');
