@@ -1,12 +1,23 @@
-import { endHeaders, frameTypes, grpcHeaders, headerBlock, http2Frame, http2Preface } from '@tenure/test-support';
+import {
+  callFrames,
+  echo,
+  endHeaders,
+  frameTypes,
+  grpcHeaders,
+  headerBlock,
+  http2Frame,
+  http2Preface,
+  openFrame,
+  RawFrameClient,
+  startTestServer,
+  type TestServer,
+} from '@tenure/test-support';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { GrpcCode, GrpcStatus } from './grpc-status.ts';
-import { createHttp2Transport } from './http2-transport.ts';
-import { callFrames, FrameClient, openFrame } from './testing/frame-client.ts';
-import { echo, startTestServer, type TestServer } from './testing/test-server.ts';
-import type { MethodHandler } from './transport.ts';
-import type { TransportLimits } from './transport-limits.ts';
+import { GrpcCode, GrpcStatus } from '../calls/grpc-status.ts';
+import { createGrpcServer } from './grpc-server.ts';
+import type { MethodHandler } from '../calls/call.ts';
+import type { TransportLimits } from '../limits/transport-limits.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -42,7 +53,7 @@ describe('a client that answers every PING is disconnected when it stops within'
 
   test.each(Object.entries(stops))('%s', async (_name, bytes) => {
     const { port, transport, logged } = await serve({ '/t.T/Echo': { kind: 'unary', handle: echo } }, limits);
-    const client = new FrameClient(port);
+    const client = new RawFrameClient(port);
     cleanups.push(() => client.close());
     client.send(bytes);
     await client.closed;
@@ -76,7 +87,7 @@ describe('a call that has ended, and whose client takes nothing of what is left'
       },
     };
     const { port, transport } = await serve({ '/t.T/Talk': talk }, limits);
-    const client = new FrameClient(port, [[initialWindowSize, 0]]);
+    const client = new RawFrameClient(port, [[initialWindowSize, 0]]);
     cleanups.push(() => client.close());
     client.send(callFrames(1, '/t.T/Talk'));
     await client.next(frameTypes.rstStream, 1);
@@ -84,7 +95,7 @@ describe('a call that has ended, and whose client takes nothing of what is left'
   });
 
   test('is reset over HTTP too', async () => {
-    const transport = createHttp2Transport({
+    const transport = createGrpcServer({
       routes: new Map(),
       onHttp: () => Promise.resolve({ status: 404, headers: {}, body: '' }),
       log: { debug: () => {}, warn: () => {}, error: () => {} },
@@ -99,7 +110,7 @@ describe('a call that has ended, and whose client takes nothing of what is left'
     });
     cleanups.push(() => transport.close({ graceMs: 0 }));
     const { port } = await transport.listen('127.0.0.1', 0);
-    const client = new FrameClient(port, [[initialWindowSize, 0]]);
+    const client = new RawFrameClient(port, [[initialWindowSize, 0]]);
     cleanups.push(() => client.close());
     const fields = headerBlock([
       [':method', 'GET'],
