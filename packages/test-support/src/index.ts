@@ -29,7 +29,7 @@ export { callFrames, dataFrame, openFrame, RawFrameClient, repeat, windowUpdate 
 export { LongestTurn } from './grpc/longest-turn.ts';
 export { frameMessage, RawClient } from './http2/raw-call.ts';
 export type { RawReply } from './http2/raw-call.ts';
-export { hasMariadb, hasPgbouncer } from './installed-programs.ts';
+export { hasMariadb, hasPgbouncer, isInstalled } from './installed-programs.ts';
 export { makeCertificates } from './make-certificates.ts';
 export { TestAuthority, type CertificateRequest, type TestCertificate } from './test-authority.ts';
 export { MariadbServer } from './mariadb-server.ts';

@@ -145,3 +145,18 @@ describe('a paused stream', () => {
     expect(stream.closes).toBe(1);
   });
 });
+
+test('streams beyond the limit are refused, and the connection of a client that goes on is ended', async () => {
+  const { client, server } = await connect({ maxConcurrentStreams: 2, maxRejectedStreams: 3 });
+  for (let i = 0; i < 5; i++) client.send(headers(2 * i + 1, endStream));
+  await client.sync(1);
+  const resets = client.frames.filter(({ type }) => type === frameTypes.rstStream);
+  expect(resets.map(({ streamId, payload }) => [streamId, payload.readUInt32BE(0)])).toEqual(
+    [5, 7, 9].map((id) => [id, errorCode.refusedStream]),
+  );
+  server.last.stream(1).sendHead(answer, true);
+  await client.send(headers(11, endStream)).sync(2);
+  expect(server.last.streams.has(11)).toBe(true);
+  client.send(headers(13, endStream));
+  expect((await client.frame(frameTypes.goaway)).payload.readUInt32BE(4)).toBe(errorCode.enhanceYourCalm);
+});

@@ -50,11 +50,16 @@ export class RequestFrames {
     }
     let from = start;
     let to = end;
-    if ((flags & flag.padded) !== 0) {
-      to -= start < end ? bytes[start]! : 0;
+    const isPadded = (flags & flag.padded) !== 0;
+    const hasPriority = (flags & flag.priority) !== 0;
+    if (end - start < (isPadded ? 1 : 0) + (hasPriority ? 5 : 0)) {
+      session.connectionError(errorCode.frameSizeError, 'HEADERS that are too short');
+      return;
+    }
+    if (isPadded) {
+      to -= bytes[start]!;
       from += 1;
     }
-    const hasPriority = (flags & flag.priority) !== 0;
     const dependency = from;
     if (hasPriority) from += 5;
     if (from > to) {

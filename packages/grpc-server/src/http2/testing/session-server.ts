@@ -33,6 +33,7 @@ export class RecordedStream extends Http2Stream {
   hasEnded = false;
   closes = 0;
   onReceived: () => void = () => {};
+  onEnded: (stream: RecordedStream) => void = () => {};
 
   constructor(session: Http2Session, id: number, head: ReceivedHead) {
     super(session, id);
@@ -52,6 +53,7 @@ export class RecordedStream extends Http2Stream {
 
   halfClosed(): void {
     this.hasEnded = true;
+    this.onEnded(this);
   }
 
   held(): void {}
@@ -70,12 +72,15 @@ export class RecordedConnection implements SessionOwner {
   readonly streams = new Map<number, RecordedStream>();
   readonly faults: string[] = [];
   session: Http2Session | undefined;
+  /** Called when the client of a stream has finished. */
+  onEnded: (stream: RecordedStream) => void = () => {};
   heldInputBytes = 0;
   heldOutputBytes = 0;
 
   open(id: number, head: ReceivedHead): Http2Stream | undefined {
     if (this.session === undefined) return undefined;
     const stream = new RecordedStream(this.session, id, head);
+    stream.onEnded = this.onEnded;
     this.streams.set(id, stream);
     return stream;
   }
@@ -126,10 +131,14 @@ export class SessionServer {
     this.port = (server.address() as AddressInfo).port;
   }
 
-  static async start(limits: Partial<SessionLimits> = {}): Promise<SessionServer> {
+  static async start(
+    limits: Partial<SessionLimits> = {},
+    onEnded: (stream: RecordedStream) => void = () => {},
+  ): Promise<SessionServer> {
     const connections: RecordedConnection[] = [];
     const server = createServer({ noDelay: true }, (socket) => {
       const connection = new RecordedConnection();
+      connection.onEnded = onEnded;
       connection.session = new Http2Session(socket, { ...testLimits, ...limits }, connection);
       connections.push(connection);
       connection.session.start();
