@@ -13,6 +13,8 @@ const alias = [
 
 const endToEnd = ['tests/**/*.e2e.test.ts', 'conformance/**/*.test.ts'];
 const long = ['{tests,packages,simulation}/**/*.long.test.ts'];
+/** What needs programs that neither Debian nor npm has. */
+const soak = ['tests/**/*.soak.test.ts'];
 
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
@@ -46,7 +48,7 @@ export default defineConfig({
           ...common,
           name: 'unit',
           include: ['{packages/*/src,tests,benchmarks,simulation}/**/*.test.ts'],
-          exclude: [...notOurs, ...endToEnd, ...long],
+          exclude: [...notOurs, ...endToEnd, ...long, ...soak],
           testTimeout,
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
@@ -69,7 +71,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'long',
-          include: long,
+          include: process.env['TENURE_TEST_EFFORT'] === 'soak' ? [...long, ...soak] : long,
           testTimeout: 900_000,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

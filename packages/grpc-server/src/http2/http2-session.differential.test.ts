@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { HeaderBlock } from './header-block.ts';
 import { brokenSteps, type FrameSequence, frameSequence } from './testing/frame-sequence.ts';
 import { type RecordedStream, SessionServer } from './testing/session-server.ts';
-import { flag, setting } from './wire-constants.ts';
+import { flag, setting } from './frame-type.ts';
 
 /*
  * The same frames are sent to this session and to nghttp2, in the server of Node: what comes back means the same, but
