@@ -42,7 +42,6 @@ export class Http2Session implements FrameSink, SessionState {
   readonly #recentResets = new Set<number>();
   readonly #pongs: (() => void)[] = [];
   #heldInput = 0;
-  #invalidFrames = 0;
   #isDraining = false;
   #isClosed = false;
   #lingerTimer: NodeJS.Timeout | undefined;
@@ -141,8 +140,8 @@ export class Http2Session implements FrameSink, SessionState {
 
   /** The client has broken a rule within one stream, which may exist no more. */
   streamError(id: number, code: number): void {
-    this.#invalidFrames += 1;
-    if (this.#invalidFrames > this.limits.maxInvalidFrames) {
+    this.counts.invalid += 1;
+    if (this.counts.invalid > this.limits.maxInvalidFrames) {
       this.owner.misbehaved('a client sends too many invalid frames');
       return;
     }

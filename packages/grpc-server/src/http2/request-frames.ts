@@ -19,7 +19,6 @@ export class RequestFrames {
   readonly #session: SessionState;
   readonly #heads: RequestHeadReader;
   #block: OpenBlock | undefined;
-  #rejectedStreams = 0;
   /** The stream of the last frame: the next frame is often of the same. */
   #last: Http2Stream | undefined;
 
@@ -227,8 +226,8 @@ export class RequestFrames {
 
   #reject(id: number): void {
     const session = this.#session;
-    this.#rejectedStreams += 1;
-    if (this.#rejectedStreams > session.limits.maxRejectedStreams) {
+    session.counts.rejected += 1;
+    if (session.counts.rejected > session.limits.maxRejectedStreams) {
       session.owner.misbehaved('a client opens more streams than it may');
     } else {
       session.refuseStream(id, errorCode.refusedStream);

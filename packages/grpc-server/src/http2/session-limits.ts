@@ -12,9 +12,9 @@ export interface SessionLimits {
   readonly maxContinuations: number;
   /** Entries in one SETTINGS frame. */
   readonly maxSettingsEntries: number;
-  /** Errors of single streams, each answered with RST_STREAM, after which the connection is closed (CVE-2025-8671). */
+  /** Errors of single streams, each answered with RST_STREAM (CVE-2025-8671), of one client within a sweep. */
   readonly maxInvalidFrames: number;
-  /** Streams refused for their number, after which the connection is closed. */
+  /** Streams refused for their number, of one client within a sweep. */
   readonly maxRejectedStreams: number;
   /** Frames of one client within a sweep after which its connection is closed. */
   readonly maxPingsPerSweep: number;
@@ -45,6 +45,8 @@ export class FrameCounts {
   windowUpdates = 0;
   resets = 0;
   ineffective = 0;
+  invalid = 0;
+  rejected = 0;
 
   /** Which limit has been exceeded. */
   fault(limits: SessionLimits): string | undefined {
@@ -66,5 +68,7 @@ export class FrameCounts {
     this.windowUpdates = 0;
     this.resets = 0;
     this.ineffective = 0;
+    this.invalid = 0;
+    this.rejected = 0;
   }
 }

@@ -6,9 +6,9 @@ import { answered, statusNamed, statusOfCoreError } from './status-of.ts';
 /** Who asks; undefined while authentication is disabled. */
 export type RequestedBy = Pick<Call, 'requester'>;
 
-/** The command with its requester, whose permission apply checks. */
+/** Adds the requester, whose permission apply checks, to a command that nothing else holds. */
 export function requested(command: CommandBody, by: RequestedBy['requester']): Command {
-  return by === undefined ? command : { ...command, by };
+  return by === undefined ? command : Object.assign(command, { by });
 }
 
 /**
@@ -26,7 +26,7 @@ export async function requestedOfServers(
     await answered(replica.linearize());
     if (replica.state.auth.enabled) throw statusNamed('UserEmpty');
   }
-  return requested(command, by);
+  return by === undefined ? command : { ...command, by };
 }
 
 /** Throws the status of a refusal. */

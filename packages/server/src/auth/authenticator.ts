@@ -27,7 +27,7 @@ export class Authenticator {
     const token = tokenOf(call.metadata);
     if (token === undefined) return this.#byCertificate(call);
     if (token === '') return invalidToken;
-    const known = this.#options.tokens.requesterOf(token);
+    const known = this.#options.tokens.requesterOf(token, call.metadata);
     if (known instanceof Promise) return known.then((requester) => requester ?? invalidToken);
     return known ?? invalidToken;
   }

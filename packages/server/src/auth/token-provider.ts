@@ -9,9 +9,9 @@ export interface TokenProvider {
    * The user of a token, and the auth revision by which its requests are judged. Undefined for a token that is unknown,
    * forged, expired, or older than the user's password or the last time that authentication was enabled. A number of
    * requests a second call this, so a known token is answered without a promise. Rejects as a read does, when this
-   * server cannot find out.
+   * server cannot find out. `metadata`: where the token stands, the same object for calls with the same headers.
    */
-  requesterOf(token: string): Requester | undefined | Promise<Requester | undefined>;
+  requesterOf(token: string, metadata?: object): Requester | undefined | Promise<Requester | undefined>;
   /**
    * A token for a user whose password was checked by the auth data of `authRevision`. Every server of the cluster
    * accepts it. Resolves with undefined if the auth data has changed since: the password must be checked again. Rejects
