@@ -24,6 +24,7 @@ export {
   defaultStatusFormat,
   GrpcCode,
   GrpcStatus,
+  okStatus,
   type StatusFormat,
   unreadableMessage,
 } from './calls/grpc-status.ts';

@@ -20,7 +20,10 @@ export const GrpcCode = {
 } as const;
 export type GrpcCode = (typeof GrpcCode)[keyof typeof GrpcCode];
 
-/** The status of a call: thrown by handlers to refuse, sent as trailers by the transport. */
+/**
+ * The status of a call: thrown by handlers to refuse, sent as trailers by the transport. It is an answer and no fault, so
+ * it has no stack: finding that out costs more than most calls.
+ */
 export class GrpcStatus extends Error {
   readonly code: GrpcCode;
   /**
@@ -30,12 +33,18 @@ export class GrpcStatus extends Error {
   readonly reason: string | undefined;
 
   constructor(code: GrpcCode, message: string, reason?: string) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'GrpcStatus';
     this.code = code;
     this.reason = reason;
   }
 }
+
+/** The status of a call that went well. */
+export const okStatus: GrpcStatus = Object.freeze(new GrpcStatus(GrpcCode.ok, ''));
 
 /** For handlers whose client has left: the status is not sent. */
 export function callIsOver(): GrpcStatus {

@@ -26,7 +26,7 @@ import { requested, type RequestedBy, throwRefused } from './requested.ts';
 import { headerMessage, responseHeader } from './response-header.ts';
 import type { Caller } from './sliced-work.ts';
 import { statusNamed, statusOf, statusOfCoreError, streamStatusOf } from './status-of.ts';
-import { GrpcCode, GrpcStatus, type Reply } from '@tenure/grpc-server';
+import { okStatus, type Reply } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
 
 /** Handles renewals on any server, leader or follower. */
@@ -121,7 +121,7 @@ export class LeaseService {
     let halfClosed = false;
     let open = true;
     const endWhenDone = (): void => {
-      if (open && halfClosed && waiting.size === 0) call.end(new GrpcStatus(GrpcCode.ok, ''));
+      if (open && halfClosed && waiting.size === 0) call.end(okStatus);
     };
     const answer = (id: bigint, ttlMs: number, count: number): boolean => {
       let room = true;

@@ -8,7 +8,7 @@ import { statusNamed, statusOf, streamStatusOf } from '../../api/status-of.ts';
 import type { Random } from '../../random/random.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caller } from '../../api/sliced-work.ts';
-import { GrpcCode, GrpcStatus } from '@tenure/grpc-server';
+import { GrpcCode, GrpcStatus, okStatus } from '@tenure/grpc-server';
 import type { DuplexCall } from '../../transport/transport.ts';
 import {
   commandOfFollower,
@@ -115,7 +115,7 @@ export class FollowerLink {
       this.#outbox.drained();
       call.resume();
     };
-    call.onHalfClose = () => this.end(new GrpcStatus(GrpcCode.ok, ''));
+    call.onHalfClose = () => this.end(okStatus);
     call.onMessage = (message) => {
       // The bytes of the message are reused after this call, and its payloads go to the log.
       const request = requestIn(Buffer.from(message));
