@@ -21,8 +21,8 @@ export const GrpcCode = {
 export type GrpcCode = (typeof GrpcCode)[keyof typeof GrpcCode];
 
 /**
- * The status of a call: thrown by handlers to refuse, sent as trailers by the transport. It is an answer and no fault, so
- * it has no stack: finding that out costs more than most calls.
+ * The status of a call: thrown by handlers to refuse, sent as trailers by the transport. It is an answer and no fault,
+ * so it has no stack: finding that out costs more than most calls.
  */
 export class GrpcStatus extends Error {
   readonly code: GrpcCode;
