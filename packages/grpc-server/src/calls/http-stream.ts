@@ -19,7 +19,7 @@ export interface HttpStream {
   onDrain: () => void;
   /** Called by each sweep of the connection. */
   onSweep: () => void;
-  /** The server ends the stream: called only for one that `lasts`. */
+  /** The server ends the stream: it has no memory for its data, or stops and the stream `lasts`. */
   onRefuse: (status: GrpcStatus) => void;
   /** The stream is over, for any reason. Called exactly once. */
   onClose: () => void;

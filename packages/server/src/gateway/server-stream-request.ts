@@ -27,7 +27,6 @@ export class ServerStreamRequest extends SingleRequest {
       },
     });
     stream.lasts();
-    stream.onRefuse = (status) => this.refuse(status);
     stream.onDrain = () => {
       if (!this.#lines.isSending) this.#waiting.drained();
     };

@@ -33,6 +33,7 @@ export abstract class SingleRequest extends GatewayCall {
     stream.onData = (chunk) => this.#received(chunk);
     stream.onEnd = () => this.#complete();
     stream.onSweep = () => this.#sweep();
+    stream.onRefuse = (status) => this.refuse(status);
   }
 
   start(): void {
