@@ -1,0 +1,43 @@
+import {
+  dataFrame,
+  endHeaders,
+  endStream,
+  frameTypes,
+  headerBlock,
+  http2Frame,
+  RawFrameClient,
+} from '@tenure/test-support';
+import { expect, test } from 'vitest';
+import { serveGateway } from './testing/serve-gateway.ts';
+
+test('bodies that arrive faster than they are converted are answered, also when there is no room for them', async () => {
+  const put = '/etcdserverpb.KV/Put';
+  const limits = { maxConnectionRequestBytes: 100_000, maxTotalRequestBytes: 10_000_000 };
+  const { port, close } = await serveGateway({
+    routes: { [put]: { kind: 'unary', handle: () => Buffer.alloc(5) } },
+    limits,
+  });
+  const client = new RawFrameClient(port);
+  try {
+    const head = headerBlock([
+      [':method', 'POST'],
+      [':scheme', 'http'],
+      [':path', '/v3/kv/put'],
+    ]);
+    const body = Buffer.from(`{"value":"${'A'.repeat(60_000)}"}`);
+    const ids = Array.from({ length: 10 }, (_, index) => 2 * index + 1);
+    // All in one write: the server has most of it before it converts much of any.
+    const frames = ids.map((id) => http2Frame(frameTypes.headers, endHeaders, id, head));
+    for (let at = 0; at < body.length; at += 16_000) {
+      const flags = at + 16_000 < body.length ? 0 : endStream;
+      for (const id of ids) frames.push(dataFrame(id, body.subarray(at, at + 16_000), flags));
+    }
+    client.send(...frames);
+    const statuses = await Promise.all(ids.map((id) => client.next(frameTypes.headers, id)));
+    expect(statuses.some(({ payload }) => payload.includes('429'))).toBe(true);
+    expect(client.read.filter(({ type }) => type === frameTypes.rstStream)).toEqual([]);
+  } finally {
+    client.close();
+    await close();
+  }
+});
