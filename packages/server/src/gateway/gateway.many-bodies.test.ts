@@ -15,7 +15,7 @@ const frameBytes = 16_384;
 
 test('bodies that arrive faster than they are converted are answered, also without room for them', async () => {
   const put = '/etcdserverpb.KV/Put';
-  const limits = { maxConnectionRequestBytes: 100_000, maxTotalRequestBytes: 10_000_000 };
+  const limits = { maxConnectionRequestBytes: 20_000, maxTotalRequestBytes: 10_000_000 };
   const { port, close } = await serveGateway({
     routes: { [put]: { kind: 'unary', handle: () => Buffer.alloc(5) } },
     limits,
@@ -28,7 +28,7 @@ test('bodies that arrive faster than they are converted are answered, also witho
       [':path', '/v3/kv/put'],
     ]);
     const body = Buffer.from(`{"value":"${'A'.repeat(60_000)}"}`);
-    const ids = Array.from({ length: 10 }, (_, index) => 2 * index + 1);
+    const ids = Array.from({ length: 2 }, (_, index) => 2 * index + 1);
     // All in one write: the server has most of it before it converts much of any.
     const frames = ids.map((id) => http2Frame(frameTypes.headers, endHeaders, id, head));
     for (let at = 0; at < body.length; at += frameBytes) {
