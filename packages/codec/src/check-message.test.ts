@@ -30,6 +30,7 @@ const schemas: readonly DescMessage[] = [
   PutRequestSchema,
   RangeRequestSchema,
   TxnRequestSchema,
+  WatchRequestSchema,
 ];
 
 function refusalOf(schema: DescMessage, bytes: Buffer): DecodeError | undefined {

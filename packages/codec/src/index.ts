@@ -29,5 +29,6 @@ export { type ResponseHeader, type ResponseHeaderPrefix, responseHeaderPrefix } 
 export { encodeList, type ListMessage, SlicedReply } from './sliced-reply.ts';
 export { decodeBoundedTxnRequest, decodeTxnRequest, encodeTxnRequest } from './txn-request.ts';
 export { encodeTxnResponseWithin } from './txn-response.ts';
+export { decodeWatchRequest, type WatchCreateRequest, type WatchRequest } from './watch-request.ts';
 export { varintSize, writeVarint } from './wire-write.ts';
 export { type WatchResponseFields, encodeWatchResponse, watchEventSize } from './watch-response.ts';

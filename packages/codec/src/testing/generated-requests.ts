@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { bytesFromLatin1, latin1FromBytes } from '../latin1.ts';
 import type { Compare, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from '@tenure/core';
 import { etcdserverpb, type etcdserverpb as rpc } from '@tenure/protocol';
+import type { WatchRequest } from '../watch-request.ts';
 
 const {
   CompareSchema,
@@ -10,6 +11,7 @@ const {
   RangeRequestSchema,
   RequestOpSchema,
   TxnRequestSchema,
+  WatchCreateRequest_FilterType,
 } = etcdserverpb;
 
 /*
@@ -169,4 +171,32 @@ export function txnShape(txn: rpc.TxnRequest): TxnRequest {
     success: txn.success.map(opShape),
     failure: txn.failure.map(opShape),
   };
+}
+
+export function watchShape({ requestUnion }: rpc.WatchRequest): WatchRequest {
+  switch (requestUnion.case) {
+    case 'createRequest': {
+      const { key, rangeEnd, startRevision, progressNotify, filters, prevKv, watchId, fragment } = requestUnion.value;
+      return {
+        kind: 'create',
+        create: {
+          key: latin1FromBytes(key),
+          rangeEnd: latin1FromBytes(rangeEnd),
+          startRevision: clamp(startRevision),
+          progressNotify,
+          noPut: filters.includes(WatchCreateRequest_FilterType.NOPUT),
+          noDelete: filters.includes(WatchCreateRequest_FilterType.NODELETE),
+          prevKv,
+          watchId,
+          fragment,
+        },
+      };
+    }
+    case 'cancelRequest':
+      return { kind: 'cancel', watchId: requestUnion.value.watchId };
+    case 'progressRequest':
+      return { kind: 'progress' };
+    case undefined:
+      return { kind: 'empty' };
+  }
 }

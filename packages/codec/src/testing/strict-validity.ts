@@ -74,6 +74,12 @@ function isDelimited(field: DescField): boolean {
   return field.message !== undefined || (field.fieldKind === 'scalar' && (field.scalar === 9 || field.scalar === 12));
 }
 
+/** The lists of numbers in our messages are all of varints. */
+function checkPacked(content: Buffer): void {
+  let rest = content;
+  while (rest.length > 0) rest = takeVarint(rest).rest;
+}
+
 function check(schema: DescMessage, bytes: Buffer): void {
   let rest = bytes;
   while (rest.length > 0) {
@@ -81,11 +87,13 @@ function check(schema: DescMessage, bytes: Buffer): void {
     rest = takeContent(afterTag, number, wireType, []);
     const field = schema.fields.find((candidate) => candidate.number === number);
     if (field === undefined) continue;
-    if (wireType !== (isDelimited(field) ? 2 : 0)) throw new Invalid();
-    if (isDelimited(field)) {
-      const { value, rest: content } = takeVarint(afterTag);
-      checkField(field, content.subarray(0, Number(value)));
-    }
+    const isPacked = field.fieldKind === 'list' && !isDelimited(field) && wireType === 2;
+    if (!isPacked && wireType !== (isDelimited(field) ? 2 : 0)) throw new Invalid();
+    if (wireType !== 2) continue;
+    const { value, rest: after } = takeVarint(afterTag);
+    const content = after.subarray(0, Number(value));
+    if (isPacked) checkPacked(content);
+    else checkField(field, content);
   }
 }
 

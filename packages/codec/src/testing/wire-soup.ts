@@ -67,7 +67,13 @@ function knownField(field: DescField, depth: number): fc.Arbitrary<number[]> {
       .string({ unit: 'binary', maxLength: 10 })
       .map((text) => [...tag(field.number, 2), ...delimited([...Buffer.from(text)])]);
   }
-  return paddedVarint.map((value) => [...tag(field.number, 0), ...value]);
+  const one = paddedVarint.map((value) => [...tag(field.number, 0), ...value]);
+  if (field.fieldKind !== 'list') return one;
+  const packed = fc.array(paddedVarint, { maxLength: 5 });
+  return fc.oneof(
+    one,
+    packed.map((values) => [...tag(field.number, 2), ...delimited(values.flat())]),
+  );
 }
 
 function messageSoup(schema: DescMessage, depth: number): fc.Arbitrary<number[]> {

@@ -8,9 +8,10 @@ import {
   decodeMessage,
   decodePutRequest,
   decodeRangeRequest,
+  decodeWatchRequest,
   latin1FromBytes,
 } from '@tenure/codec';
-import { etcdserverpb, rpcMethods } from '@tenure/protocol';
+import { rpcMethods } from '@tenure/protocol';
 
 /** What a request is about: the keys that it names, a lease, or the users and roles. Never a value or a password. */
 export interface AuditedRequest {
@@ -60,10 +61,8 @@ const decoders: Readonly<Record<string, (request: Buffer) => AuditedRequest>> = 
 /** The range of a request for a watch; undefined for another message. */
 export function watchedRange(message: Buffer): KeyRange | undefined {
   try {
-    const { requestUnion } = decodeMessage(etcdserverpb.WatchRequestSchema, message);
-    if (requestUnion.case !== 'createRequest') return undefined;
-    const { key, rangeEnd } = requestUnion.value;
-    return { key: latin1FromBytes(key), rangeEnd: latin1FromBytes(rangeEnd) };
+    const request = decodeWatchRequest(message);
+    return request.kind === 'create' ? request.create : undefined;
   } catch {
     return undefined;
   }

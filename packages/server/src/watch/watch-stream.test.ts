@@ -65,6 +65,9 @@ test('bytes that are not a request end the call as in etcd', () => {
   call.requestRaw(Buffer.from([0x0a, 0x7f, 0x01]));
   expect(call.status?.code).toBe(GrpcCode.internal);
   expect(bench.service.counts).toMatchObject({ streams: 0, watchers: 0 });
+  const other = bench.open();
+  other.requestRaw(Buffer.from([0x0a, 0x02, 0x10, 0x01]));
+  expect(other.status?.message).toMatch(/: proto: wrong wireType = 0 for field RangeEnd$/);
 });
 
 test('a compacted start cancels with the compact revision; its id stays taken until the client cancels', async () => {

@@ -1,14 +1,12 @@
 import { type Pulled, type WatchBatch, type WatchRange, watchRange } from '@tenure/core';
 import { errorCatalogue, etcdserverpb } from '@tenure/protocol';
-import { DecodeError, decodeRequest } from '@tenure/codec';
+import { DecodeError, decodeWatchRequest, type WatchCreateRequest, withNames } from '@tenure/codec';
 import { every } from '../time/every.ts';
 import { type GrpcStatus, TurnQueue, unreadableMessage } from '@tenure/grpc-server';
 import type { DuplexCall } from '../transport/transport.ts';
 import type { ScheduledStream, StreamWatch, StreamWatcher } from './stream-watch.ts';
 import { permissionLost } from './watch-permissions.ts';
 import type { WatchScheduler } from './watch-scheduler.ts';
-
-type WatchCreate = etcdserverpb.WatchCreateRequest;
 
 /** What an empty key means. */
 const smallestKey = '\0';
@@ -133,30 +131,29 @@ export class WatchStream implements ScheduledStream {
 
   #receive(message: Buffer): void {
     try {
-      const request = decodeRequest(etcdserverpb.WatchRequestSchema, message).requestUnion;
-      if (request.case === 'createRequest') this.#create(request.value);
-      else if (request.case === 'cancelRequest') this.#cancel(request.value.watchId);
-      else if (request.case === 'progressRequest') this.#requestProgress();
+      const request = decodeWatchRequest(message);
+      if (request.kind === 'create') this.#create(request.create);
+      else if (request.kind === 'cancel') this.#cancel(request.watchId);
+      else if (request.kind === 'progress') this.#requestProgress();
       // Any other request is from a later version; etcd ignores it too.
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      this.#call.end(unreadableMessage(error.message));
+      this.#call.end(unreadableMessage(withNames(error, etcdserverpb.WatchRequestSchema, message).message));
     }
   }
 
-  #create(request: WatchCreate): void {
+  #create(request: WatchCreateRequest): void {
     const { hub, history, encoder, permissions } = this.#scheduler;
-    const { requester } = this.#call;
-    const range = watchRange(latin1(request.key), latin1(request.rangeEnd));
-    const id = request.watchId === 0n ? this.#freeId() : request.watchId;
-    const refusal = this.#refusal(request, range, id);
+    const range = watchRange(request.key, request.rangeEnd);
+    const isChosenHere = request.watchId === 0n;
+    const id = isChosenHere ? this.#freeId() : request.watchId;
+    const refusal = this.#refusal(request, range);
     if (range === undefined || refusal !== undefined) {
       this.#reply(encoder.refused(history.currentRevision, refusal ?? emptyRange));
       return;
     }
-    if (request.watchId === 0n) this.#nextId += 1n;
-    const { prevKv, fragment } = request;
-    const startRevision = clampedNumber(request.startRevision);
+    if (isChosenHere) this.#nextId += 1n;
+    const { prevKv, fragment, startRevision, noPut, noDelete } = request;
     const watcher = hub.watch(
       {
         stream: this,
@@ -164,17 +161,11 @@ export class WatchStream implements ScheduledStream {
         prevKv,
         fragment,
         startRevision,
-        user: requester?.user ?? '',
+        user: this.#call.requester?.user ?? '',
         checkedBy: permissions.version,
         quiet: true,
       },
-      {
-        range,
-        prevKv,
-        startRevision,
-        noPut: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NOPUT),
-        noDelete: request.filters.includes(etcdserverpb.WatchCreateRequest_FilterType.NODELETE),
-      },
+      { range, prevKv, startRevision, noPut, noDelete },
     );
     this.#watchers.set(id, watcher);
     if (this.#startsInFuture(watcher)) this.#future.add(watcher);
@@ -185,15 +176,15 @@ export class WatchStream implements ScheduledStream {
   }
 
   /** Why the watch cannot be created, in etcd's order of checks. */
-  #refusal(request: WatchCreate, range: WatchRange | undefined, id: bigint): string | undefined {
+  #refusal(request: WatchCreateRequest, range: WatchRange | undefined): string | undefined {
     const { hub, limits, permissions, watchedKeyBytes } = this.#scheduler;
-    if (request.startRevision < 0n) return errorCatalogue.Compacted.text;
+    if (request.startRevision < 0) return errorCatalogue.Compacted.text;
     // By the range as requested: only there is '' one key, and '\0' no end.
-    const asked = { key: latin1(request.key) || smallestKey, rangeEnd: latin1(request.rangeEnd) };
+    const asked = { key: request.key || smallestKey, rangeEnd: request.rangeEnd };
     const denied = permissions.refusalOf(this.#call.requester, asked);
     if (denied !== undefined) return denied;
     if (range === undefined) return emptyRange;
-    if (this.#isTaken(id)) return duplicateId;
+    if (request.watchId !== 0n && this.#isTaken(request.watchId)) return duplicateId;
     if (this.#watchers.size + this.#endedIds.size >= limits.maxWatchersPerStream) {
       return `tenure: this stream has ${limits.maxWatchersPerStream} watches, which is the limit; open another stream`;
     }
@@ -213,7 +204,7 @@ export class WatchStream implements ScheduledStream {
   }
 
   #isTaken(id: bigint): boolean {
-    return this.#watchers.has(id) || this.#endedIds.has(id);
+    return this.#watchers.has(id) || (this.#endedIds.size > 0 && this.#endedIds.has(id));
   }
 
   #cancel(id: bigint): void {
@@ -327,13 +318,4 @@ export class WatchStream implements ScheduledStream {
 
 function keyBytes({ start, end = '' }: WatchRange): number {
   return start.length + end.length;
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-}
-
-/** A revision above 2^53 is never reached, nor is the one that it is converted to here. */
-function clampedNumber(revision: bigint): number {
-  return Number(revision < BigInt(Number.MAX_SAFE_INTEGER) ? revision : BigInt(Number.MAX_SAFE_INTEGER));
 }
