@@ -33,6 +33,9 @@ export class Watcher<Owner> {
    */
   nextRevision: number;
   state: 'synced' | 'lagging' | 'closed';
+  /** Where the index has it, while it is synced; for the index alone. */
+  group: Watcher<Owner>[] | undefined = undefined;
+  placeInGroup = 0;
 
   constructor(owner: Owner, spec: WatchSpec, nextRevision: number, state: 'synced' | 'lagging') {
     this.owner = owner;

@@ -33,6 +33,8 @@ export class WatchStream implements ScheduledStream {
   /** Watches whose start revision was in the future at the last check. */
   readonly #future = new Set<StreamWatcher>();
   #nextId = 0n;
+  /** Without any, the next id is free: ids are chosen in ascending order. */
+  #hasIdsOfClient = false;
   #writable = true;
   #unsentReplies = 0;
   /** The client has requested progress and has no response yet. */
@@ -153,6 +155,7 @@ export class WatchStream implements ScheduledStream {
       return;
     }
     if (isChosenHere) this.#nextId += 1n;
+    else this.#hasIdsOfClient = true;
     const { prevKv, fragment, startRevision, noPut, noDelete } = request;
     const watcher = hub.watch(
       {
@@ -199,12 +202,12 @@ export class WatchStream implements ScheduledStream {
 
   /** Ids that were found in use are not checked again. */
   #freeId(): bigint {
-    while (this.#isTaken(this.#nextId)) this.#nextId += 1n;
+    while (this.#hasIdsOfClient && this.#isTaken(this.#nextId)) this.#nextId += 1n;
     return this.#nextId;
   }
 
   #isTaken(id: bigint): boolean {
-    return this.#watchers.has(id) || (this.#endedIds.size > 0 && this.#endedIds.has(id));
+    return this.#watchers.has(id) || this.#endedIds.has(id);
   }
 
   #cancel(id: bigint): void {
