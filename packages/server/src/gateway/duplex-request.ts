@@ -7,7 +7,7 @@ import { ResultLines } from './result-lines.ts';
 import { bodyTooLarge, messageTooLarge } from './single-request.ts';
 import { SyntaxFault } from './syntax-fault.ts';
 
-/** Beyond, the rest of what has arrived waits for the next turn of the event loop. */
+/** Messages of one stream in one turn of the event loop. The rest of what has arrived waits for the next turns. */
 const maxMessagesPerTurn = 64;
 
 /**
@@ -158,7 +158,7 @@ export class DuplexRequest extends GatewayCall implements DuplexCall {
 
   #deliverMessages(): void {
     for (let count = 0; !this.#paused && !this.ended; count++) {
-      if (count === maxMessagesPerTurn) {
+      if (count === maxMessagesPerTurn || !this.options.messageTurn.take()) {
         this.#defer();
         return;
       }

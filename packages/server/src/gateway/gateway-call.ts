@@ -3,6 +3,7 @@ import type { Requester } from '@tenure/core';
 import { type CallerConnection, GrpcCode, GrpcStatus, type HttpStream, deadlineExceeded } from '@tenure/grpc-server';
 import type { Call } from '../transport/transport.ts';
 import { errorLine, httpStatusOf, statusJson } from './gateway-status.ts';
+import type { MessageTurn } from './message-turn.ts';
 
 /** The maximum delay of a timer; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -18,6 +19,8 @@ export interface CallOptions {
   readonly headers: OutgoingHttpHeaders;
   /** Bytes of JSON that one message may have. */
   readonly maxJsonBytes: number;
+  /** Shared by all calls of the gateway. */
+  readonly messageTurn: MessageTurn;
 }
 
 /** etcd's gateway repeats the headers of its own gRPC connection. */

@@ -16,6 +16,7 @@ import type { CallOptions, GatewayCall } from './gateway-call.ts';
 import { metadataOf, timeoutMsOf } from './gateway-metadata.ts';
 import { gatewayMethods } from './gateway-paths.ts';
 import { httpStatusOf, statusJson } from './gateway-status.ts';
+import { MessageTurn } from './message-turn.ts';
 import { type Refusal, refuseRequest } from './refused-request.ts';
 import { ServerStreamRequest } from './server-stream-request.ts';
 import { UnaryRequest } from './unary-request.ts';
@@ -46,6 +47,7 @@ const certificateIgnored =
  */
 export class Gateway implements HttpStreams {
   readonly #options: GatewayOptions;
+  readonly #messageTurn = new MessageTurn();
   /** As its calls see a connection: without the name in its certificate. */
   readonly #callers = new WeakMap<CallConnection, CallerConnection>();
 
@@ -112,6 +114,7 @@ export class Gateway implements HttpStreams {
       caller: this.#callerOf(connection),
       headers,
       maxJsonBytes: connection.limits.maxReceiveBytes * jsonBytesPerMessageByte,
+      messageTurn: this.#messageTurn,
     };
     switch (handler.kind) {
       case 'unary':
