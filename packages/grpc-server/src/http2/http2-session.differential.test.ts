@@ -34,10 +34,14 @@ const named: Readonly<Record<string, RegExp>> = {
   'data after the end': /^ended: false \(-1\), true \(5\)$/,
   // Section 5.1.1: an error of the connection. nghttp2 ignores headers of streams that it has forgotten.
   'headers of an earlier stream': /^ended: true \(5\), false \(-1\)$/,
-  // Sections 6.3 and 6.9: errors of the stream. nghttp2 ends the connection.
+  // Sections 6.3 and 6.9: errors of the stream. nghttp2 ends the connection, with a code that its versions differ in.
   'priority of a wrong size': /^ended: false \(-1\), true \(6\)$/,
-  'window of a stream that is too large': /^ended: false \(-1\), true \(2\)$/,
-  'window of a stream by nothing': /^ended: false \(-1\), true \(2\)$/,
+  'window of a stream that is too large': /^ended: false \(-1\), true \([23]\)$/,
+  'window of a stream by nothing': /^ended: false \(-1\), true \([12]\)$/,
+  // Section 6.3: an error of the connection. From 1.69 on, nghttp2 ignores all PRIORITY frames.
+  'priority without a stream': /^ended: true \(1\), false \(-1\)$/,
+  // Section 8.1.1: an error of the stream. Node with nghttp2 1.69 may end the connection.
+  'a length that is exceeded': /^ended: false \(-1\), true \(2\)$/,
   // Section 8.2.1: such a request is malformed. nghttp2 drops the header, and serves the request without it.
   'a line feed': /^stream: reset 1 , (nothing|answered 0 |begun 0 )$/,
   'a zero byte': /^stream: reset 1 , (nothing|answered 0 |begun 0 )$/,
