@@ -26,6 +26,8 @@ const ttlRaisedTag = ttlRaisedField << 3;
 /** The tags of fields from 16 to 2047 have two bytes. */
 const extensionTagSize = 2;
 
+const leaseIdFields = [1];
+const timeToLiveFields = [1, 2];
 const grantFields = [1, 2, ttlMsField, labelField];
 
 export interface LeaseGrantRequest {
@@ -126,17 +128,17 @@ const noFlag = -1;
 
 /** Returns the lease's id. Throws DecodeError. */
 export function decodeLeaseKeepAliveRequest(bytes: Buffer): bigint {
-  return decodeLeaseId(bytes, noFlag, [1]).id;
+  return decodeLeaseId(bytes, noFlag, leaseIdFields).id;
 }
 
 /** Returns the lease's id. Throws DecodeError. */
 export function decodeLeaseRevokeRequest(bytes: Buffer): bigint {
-  return decodeLeaseId(bytes, noFlag, [1]).id;
+  return decodeLeaseId(bytes, noFlag, leaseIdFields).id;
 }
 
 /** Throws DecodeError. */
 export function decodeLeaseTimeToLiveRequest(bytes: Buffer): { readonly id: bigint; readonly keys: boolean } {
-  const { id, flag } = decodeLeaseId(bytes, 0x10, [1, 2]);
+  const { id, flag } = decodeLeaseId(bytes, 0x10, timeToLiveFields);
   return { id, keys: flag };
 }
 

@@ -11,7 +11,6 @@ import { etcdserverpb } from '@tenure/protocol';
 const { WatchResponseSchema } = etcdserverpb;
 
 const fields = fc.record({
-  watchId: int64,
   created: fc.boolean(),
   canceled: fc.boolean(),
   compactRevision: safeInteger,
@@ -24,10 +23,10 @@ const fields = fc.record({
 describe('a watch response', () => {
   test('is written as the generated codec writes it', () => {
     fc.assert(
-      fc.property(headerInBothForms, fields, ({ header, message }, it) => {
+      fc.property(headerInBothForms, int64, fields, ({ header, message }, watchId, it) => {
         const expected = create(WatchResponseSchema, {
           header: message,
-          watchId: it.watchId,
+          watchId,
           created: it.created,
           canceled: it.canceled,
           compactRevision: BigInt(it.compactRevision),
@@ -35,17 +34,17 @@ describe('a watch response', () => {
           fragment: it.fragment,
           events: it.events.map((event) => eventMessage(event, it.withPrevKv)),
         });
-        expectSameBytes(encodeWatchResponse(header, it), WatchResponseSchema, expected);
+        expectSameBytes(encodeWatchResponse(header, watchId, it), WatchResponseSchema, expected);
       }),
     );
   });
 
   test('grows by the size of each event', () => {
     fc.assert(
-      fc.property(headerInBothForms, fields, ({ header }, it) => {
-        const without = encodeWatchResponse(header, { ...it, events: [] }).length;
+      fc.property(headerInBothForms, int64, fields, ({ header }, watchId, it) => {
+        const without = encodeWatchResponse(header, watchId, { ...it, events: [] }).length;
         const events = it.events.reduce((size, event) => size + watchEventSize(event, it.withPrevKv), 0);
-        expect(encodeWatchResponse(header, it).length).toBe(without + events);
+        expect(encodeWatchResponse(header, watchId, it).length).toBe(without + events);
       }),
     );
   });

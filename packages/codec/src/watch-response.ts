@@ -18,8 +18,8 @@ import {
 const eventsTag = 0x5a;
 const eventTypeDelete = 1;
 
+/** What a response has besides its header and the id of the watch. */
 export interface WatchResponseFields {
-  readonly watchId: bigint;
   readonly created: boolean;
   readonly canceled: boolean;
   /** 0 unless the watch ended because its revision is compacted. */
@@ -51,11 +51,11 @@ function writeEvent(out: Buffer, at: number, event: KvEvent, withPrevKv: boolean
 }
 
 /** After the headroom, ready to be framed. */
-export function encodeWatchResponse(header: ResponseHeader, fields: WatchResponseFields): Buffer {
+export function encodeWatchResponse(header: ResponseHeader, watchId: bigint, fields: WatchResponseFields): Buffer {
   const { events, withPrevKv } = fields;
   let size =
     headerFieldSize(header) +
-    bigIntFieldSize(1, fields.watchId) +
+    bigIntFieldSize(1, watchId) +
     boolFieldSize(1, fields.created) +
     boolFieldSize(1, fields.canceled) +
     numberFieldSize(1, fields.compactRevision) +
@@ -65,7 +65,7 @@ export function encodeWatchResponse(header: ResponseHeader, fields: WatchRespons
 
   const out = allocateFrame(size);
   let at = writeHeaderField(out, frameHeadroomBytes, header);
-  at = writeBigIntField(out, at, 0x10, fields.watchId);
+  at = writeBigIntField(out, at, 0x10, watchId);
   at = writeBoolField(out, at, 0x18, fields.created);
   at = writeBoolField(out, at, 0x20, fields.canceled);
   at = writeNumberField(out, at, 0x28, fields.compactRevision);

@@ -21,11 +21,14 @@ export class WatcherIndex<Owner> {
   add(watcher: Watcher<Owner>): void {
     const { start, end, single } = watcher.range;
     let group = single ? this.#byKey.get(start) : this.#byRange.get(start, end);
-    if (group === undefined) {
+    const other = group?.[0];
+    if (group === undefined || other === undefined) {
       group = [watcher];
       if (single) this.#byKey.set(start, group);
       else this.#byRange.add(start, end, group);
     } else {
+      // An equal one: often many watch the same keys, and their names take much of the memory of a watch.
+      watcher.range = other.range;
       group.push(watcher);
     }
     watcher.group = group;

@@ -23,7 +23,7 @@ export interface WatchSpec {
  */
 export class Watcher<Owner> {
   readonly owner: Owner;
-  readonly range: WatchRange;
+  range: WatchRange;
   readonly noPut: boolean;
   readonly noDelete: boolean;
   readonly prevKv: boolean;

@@ -163,7 +163,7 @@ export class LeaseService {
     };
     call.onMessage = (message) => {
       const id = leaseIdOf(message);
-      const later = waiting.get(id);
+      const later = waiting.size === 0 ? undefined : waiting.get(id);
       // The requests after a query share one further query: the lease may have been granted or revoked in between, with
       // an acknowledgement to its holder.
       if (later === undefined) {

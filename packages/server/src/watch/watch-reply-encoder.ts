@@ -13,7 +13,6 @@ const noWatchId = -1n;
 const responseOverheadBytes = 128;
 
 const bare: WatchResponseFields = {
-  watchId: noWatchId,
   created: false,
   canceled: false,
   compactRevision: 0,
@@ -22,6 +21,8 @@ const bare: WatchResponseFields = {
   events: [],
   withPrevKv: false,
 };
+const created: WatchResponseFields = { ...bare, created: true };
+const canceled: WatchResponseFields = { ...bare, canceled: true };
 
 /**
  * Encodes the responses of the Watch service, framed. `revision` is the header's revision. In a response with events,
@@ -41,45 +42,46 @@ export class WatchReplyEncoder {
   }
 
   created(revision: number, watchId: bigint): Buffer {
-    return this.#encode(revision, { ...bare, watchId, created: true });
+    return this.#encode(revision, watchId, created);
   }
 
   /** A watch that was refused: created and cancelled in one response, without an id. */
   refused(revision: number, cancelReason: string): Buffer {
-    return this.#encode(revision, { ...bare, created: true, canceled: true, cancelReason });
+    return this.#encode(revision, noWatchId, { ...created, canceled: true, cancelReason });
   }
 
   canceled(revision: number, watchId: bigint): Buffer {
-    return this.#encode(revision, { ...bare, watchId, canceled: true });
+    return this.#encode(revision, watchId, canceled);
   }
 
   /** A watch that the server ends. */
   ended(revision: number, watchId: bigint, cancelReason: string): Buffer {
-    return this.#encode(revision, { ...bare, watchId, canceled: true, cancelReason });
+    return this.#encode(revision, watchId, { ...canceled, cancelReason });
   }
 
   compacted(revision: number, watchId: bigint, compactRevision: number): Buffer {
-    return this.#encode(revision, { ...bare, watchId, canceled: true, compactRevision });
+    return this.#encode(revision, watchId, { ...canceled, compactRevision });
   }
 
   /** Progress of one watch. */
   progress(revision: number, watchId: bigint): Buffer {
-    return this.#encode(revision, { ...bare, watchId });
+    return this.#encode(revision, watchId, bare);
   }
 
   /** Progress of all watches of a stream. */
   progressOfAll(revision: number): Buffer {
-    return this.#encode(revision, bare);
+    return this.#encode(revision, noWatchId, bare);
   }
 
   /** One response, or its fragments, which must be sent directly after each other. */
   events(revision: number, watch: StreamWatch, events: readonly KvEvent[]): Buffer[] {
-    const fields = { ...bare, watchId: watch.id, withPrevKv: watch.prevKv, events };
-    if (!watch.fragment) return [this.#encode(revision, fields)];
+    const fields = { ...bare, withPrevKv: watch.prevKv, events };
+    if (!watch.fragment) return [this.#encode(revision, watch.id, fields)];
     const replies: Buffer[] = [];
     for (let from = 0; from < events.length;) {
       const to = this.#fragmentEnd(watch, events, from);
-      replies.push(this.#encode(revision, { ...fields, events: events.slice(from, to), fragment: to < events.length }));
+      const part = { ...fields, events: events.slice(from, to), fragment: to < events.length };
+      replies.push(this.#encode(revision, watch.id, part));
       from = to;
     }
     return replies;
@@ -96,8 +98,8 @@ export class WatchReplyEncoder {
     return to;
   }
 
-  #encode(revision: number, fields: WatchResponseFields): Buffer {
+  #encode(revision: number, watchId: bigint, fields: WatchResponseFields): Buffer {
     const header = { prefix: this.#headerPrefix, revision, raftTerm: this.#raftTerm() };
-    return encodeWatchResponse(header, fields);
+    return encodeWatchResponse(header, watchId, fields);
   }
 }
