@@ -66,6 +66,11 @@ beforeAll(async () => {
   node = createHttp2Server({ settings: { maxConcurrentStreams: 100, maxHeaderListSize: 16_384 } });
   node.on('connection', (socket: Socket) => nodeSockets.push(socket));
   node.on('sessionError', () => {});
+  // Node 22 ends the process when a session that is destroyed while it reads opens one more stream.
+  node.on('session', (session) => {
+    const destroy = session.destroy.bind(session);
+    session.destroy = (error, code) => void setImmediate(() => destroy(error, code));
+  });
   node.on('stream', (stream) => {
     const body: Buffer[] = [];
     stream.on('error', () => {});
