@@ -20,6 +20,12 @@ describe('a grant in the log', () => {
     );
   });
 
+  test('of a TTL that could not be read again is not written', () => {
+    for (const ttlMs of [2 ** 53, 2 ** 63 * 1000, Infinity, Number.NaN, 0.5]) {
+      expect(() => encodeLoggedGrant({ id: 7n, ttlMs, label: '' })).toThrow(RangeError);
+    }
+  });
+
   test('is read with unknown fields beside it', () => {
     const bytes = Buffer.concat([encodeLoggedGrant({ id: 7n, ttlMs: 250, label: 'a' }), Buffer.from([0x38, 1])]);
     expect(decodeLoggedGrant(bytes)).toEqual({ id: 7n, ttlMs: 250, label: 'a' });

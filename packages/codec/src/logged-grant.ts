@@ -18,8 +18,12 @@ export interface LoggedGrant {
 
 const fields = [1, 2, 3];
 
-/** Without headroom: the message is for the log. Each grant writes one, and a restart reads all of them. */
+/**
+ * Without headroom: the message is for the log. Each grant writes one, and a restart reads all of them. Throws a
+ * RangeError for a TTL that is no safe integer: a longer varint could not be read again.
+ */
 export function encodeLoggedGrant({ id, ttlMs, label }: LoggedGrant): Buffer {
+  if (!Number.isSafeInteger(ttlMs)) throw new RangeError(`a TTL of ${ttlMs} ms does not fit the log`);
   const out = Buffer.allocUnsafe(bigIntFieldSize(1, id) + numberFieldSize(1, ttlMs) + utf8FieldSize(1, label));
   const at = writeNumberField(out, writeBigIntField(out, 0, 0x08, id), 0x10, ttlMs);
   writeUtf8Field(out, at, 0x1a, label);

@@ -238,8 +238,9 @@ export class LeaseService {
 
   #grantedTtlMs(ttlSeconds: number, askedMs: number): number {
     const { minLeaseTtlMs } = this.#options;
-    if (askedMs !== 0) return Math.max(askedMs, minLeaseTtlMs);
-    return Math.max(ttlSeconds * 1000, minSecondsTtlMs, minLeaseTtlMs);
+    const ttlMs = askedMs === 0 ? Math.max(ttlSeconds * 1000, minSecondsTtlMs) : askedMs;
+    // A longer one is refused by apply like this one, and would not fit the log.
+    return Math.min(Math.max(ttlMs, minLeaseTtlMs), Number.MAX_SAFE_INTEGER);
   }
 
   /**
