@@ -24,8 +24,7 @@ describe.skipIf(!hasPostgres())('a port for servers', { timeout: 300_000 }, () =
       expect((await stranger.send(Buffer.from(garbage, 'latin1'))).bytes).toBe('');
     }
     for (let count = 0; count < 20; count += 1) stranger.neverRead(cluster.server);
-    await eventually('all that flood it are cut off', async () => stranger.open === 0 || undefined);
-    expect(leader.process.err).toContain('a client floods its connection with PING frames');
+    await eventually('all that flood it with PINGs are cut off', async () => stranger.open === 0 || undefined);
     const halfOpen = stranger.send(Buffer.from('\x16\x03', 'latin1'));
     await stranger.beginHandshakes(tooManyConnections);
     expect(stranger.open).toBeGreaterThan(250);
