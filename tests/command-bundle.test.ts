@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { builtCommand } from '@tenure/test-support';
@@ -42,7 +42,7 @@ describe('the command of a checkout', () => {
     expect(loaded()).toBe('bundle');
   });
 
-  test.each(['cli', 'server', 'client', 'core', 'codec', 'protocol', 'grpc-client'])(
+  test.each(readdirSync(join(import.meta.dirname, '../packages')))(
     'is its modules after a later build of %s',
     (name) => {
       write('cli/dist/bundle.js', program('bundle'), builtSeconds);

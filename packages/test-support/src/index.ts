@@ -25,7 +25,7 @@ export {
   http2Preface,
   settingsFrame,
 } from './http2/http2-frames.ts';
-export { callFrames, dataFrame, openFrame, RawFrameClient, repeat, windowUpdate } from './http2/raw-frame-client.ts';
+export { callFrames, dataFrame, openFrame, repeat, windowUpdate } from './http2/call-frames.ts';
 export { LongestTurn } from './grpc/longest-turn.ts';
 export { frameMessage, RawClient } from './http2/raw-call.ts';
 export type { RawReply } from './http2/raw-call.ts';

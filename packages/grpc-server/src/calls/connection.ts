@@ -26,8 +26,6 @@ export interface StreamTurn {
 export interface CallConnection extends HttpClientConnection, CallerConnection {
   readonly limits: TransportLimits;
   readonly log: TransportLog;
-  /** Calls whose request or reply has a timeout; checked by every sweep. */
-  readonly timedCalls: Set<OpenCall>;
   /** Calls without a time limit; ended when the server stops. */
   readonly lastingCalls: Set<OpenCall>;
   readonly openCalls: Budget;

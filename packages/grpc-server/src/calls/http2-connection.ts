@@ -46,7 +46,6 @@ export class Http2Connection implements Connection, SessionOwner {
   readonly limits: TransportLimits;
   readonly log: TransportLog;
   readonly statusFormat: StatusFormat;
-  readonly timedCalls: Set<OpenCall> = new Set();
   readonly lastingCalls: Set<OpenCall> = new Set();
   readonly openCalls: Budget;
   readonly requestBytes: Budget;

@@ -23,6 +23,7 @@ export class Http1Connection implements CallConnection {
   readonly certificateName: string | undefined;
   readonly limits: TransportLimits;
   readonly log: TransportLog;
+  /** Calls whose request or reply has a timeout; checked by every sweep. */
   readonly timedCalls: Set<OpenCall> = new Set();
   readonly lastingCalls: Set<OpenCall> = new Set();
   readonly openCalls: Budget;

@@ -9,10 +9,15 @@ import type { HttpRequest } from '../calls/call.ts';
 /** How many sweeps the rest of a body may take after the end of its response. */
 const sweepsForRest = 1;
 
+/** Its connection, which sweeps the calls that have a timeout. */
+interface SweptConnection extends CallConnection {
+  readonly timedCalls: Set<OpenCall>;
+}
+
 /** An HttpStream over HTTP/1. Its request is not read before `open`. */
 export class Http1Stream implements HttpStream, OpenCall {
   readonly request: HttpRequest;
-  readonly connection: CallConnection;
+  readonly connection: SweptConnection;
   onData: (chunk: Buffer) => void = ignore;
   onEnd: () => void = ignore;
   onDrain: () => void = ignore;
@@ -27,7 +32,7 @@ export class Http1Stream implements HttpStream, OpenCall {
   #isEnded = false;
   #isClosed = false;
 
-  constructor(connection: CallConnection, incoming: IncomingMessage, response: ServerResponse) {
+  constructor(connection: SweptConnection, incoming: IncomingMessage, response: ServerResponse) {
     this.connection = connection;
     this.request = requestOf(incoming);
     this.#incoming = incoming;

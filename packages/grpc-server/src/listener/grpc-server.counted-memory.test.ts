@@ -7,7 +7,7 @@ import {
   headerBlock,
   http2Frame,
   openFrame,
-  RawFrameClient,
+  FrameClient,
   repeat,
   settingsFrame,
   startTestServer,
@@ -47,9 +47,9 @@ async function serve(limits: Partial<TransportLimits>, onHttp?: HttpHandler): Pr
   return server;
 }
 
-function attack(port: number, settings: readonly (readonly [number, number])[] = []): RawFrameClient {
-  const client = new RawFrameClient(port, settings);
-  cleanups.push(() => client.close());
+function attack(port: number, settings: readonly (readonly [number, number])[] = []): FrameClient {
+  const client = new FrameClient(port).open(...settings);
+  cleanups.push(() => client.destroy());
   return client;
 }
 
@@ -95,7 +95,7 @@ describe('a connection that is closed because of its own last call', () => {
 });
 
 /** A client with room in every window, which does not read its socket. */
-function attackUnread(port: number): RawFrameClient {
+function attackUnread(port: number): FrameClient {
   const client = attack(port, [[initialWindowSize, 2 ** 31 - 1]]);
   client.send(windowUpdate(0, 2 ** 30));
   client.socket.pause();
@@ -135,7 +135,7 @@ describe('what waits for a client that does not read', () => {
     await vi.waitFor(() => expect(smallReplies).toBe(filling + waiting), { timeout: 10_000 });
     const after = await steadyBytes(server);
     expect(after - before).toBeGreaterThanOrEqual(waiting * smallReplyBytes);
-    client.close();
+    await client.destroy();
     await expectAllGivenBack(server);
   });
 });
@@ -146,7 +146,7 @@ async function steadyBytes({ transport, port }: TestServer): Promise<number> {
     const before = transport.replyBytes;
     const probe = attack(port);
     for (let turn = 0; turn < 10; turn += 1) await probe.settled();
-    probe.close();
+    await probe.destroy();
     if (transport.replyBytes === before) return before;
   }
 }

@@ -8,7 +8,7 @@ import {
   headerBlock,
   http2Frame,
   openFrame,
-  RawFrameClient,
+  FrameClient,
   repeat,
   settingsFrame,
   startTestServer,
@@ -33,9 +33,9 @@ async function serve(): Promise<TestServer> {
   return server;
 }
 
-function attack(port: number): RawFrameClient {
-  const client = new RawFrameClient(port);
-  cleanups.push(() => client.close());
+function attack(port: number): FrameClient {
+  const client = new FrameClient(port).open();
+  cleanups.push(() => client.destroy());
   return client;
 }
 

@@ -5,7 +5,7 @@ import {
   deferred,
   frameMessage,
   openFrame,
-  RawFrameClient,
+  FrameClient,
   startTestServer,
   type TestServer,
   windowUpdate,
@@ -48,9 +48,9 @@ async function servePaused(limits: Partial<TransportLimits> = {}): Promise<Pause
   return { ...server, calls, messages };
 }
 
-function attack(port: number): RawFrameClient {
-  const client = new RawFrameClient(port);
-  cleanups.push(() => client.close());
+function attack(port: number): FrameClient {
+  const client = new FrameClient(port).open();
+  cleanups.push(() => client.destroy());
   return client;
 }
 
@@ -123,8 +123,8 @@ test('many small messages that wait for a client take little more memory than th
   const calls: DuplexCall[] = [];
   const server = await startTestServer({ '/t.T/Talk': { kind: 'bidi', handle: (call) => void calls.push(call) } });
   cleanups.push(() => server.transport.close({ graceMs: 0 }));
-  const client = new RawFrameClient(server.port, [[4, 0]]);
-  cleanups.push(() => client.close());
+  const client = new FrameClient(server.port).open([4, 0]);
+  cleanups.push(() => client.destroy());
   client.send(openFrame(1, '/t.T/Talk'));
   await client.settled();
   const [call] = calls;

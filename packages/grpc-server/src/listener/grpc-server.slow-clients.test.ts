@@ -8,7 +8,7 @@ import {
   http2Frame,
   http2Preface,
   openFrame,
-  RawFrameClient,
+  FrameClient,
   startTestServer,
   type TestServer,
 } from '@tenure/test-support';
@@ -53,8 +53,8 @@ describe('a client that answers every PING is disconnected when it stops within'
 
   test.each(Object.entries(stops))('%s', async (_name, bytes) => {
     const { port, transport, logged } = await serve({ '/t.T/Echo': { kind: 'unary', handle: echo } }, limits);
-    const client = new RawFrameClient(port);
-    cleanups.push(() => client.close());
+    const client = new FrameClient(port).open();
+    cleanups.push(() => client.destroy());
     client.send(bytes);
     await client.closed;
     expect(logged).toEqual([reason]);
@@ -87,8 +87,8 @@ describe('a call that has ended, and whose client takes nothing of what is left'
       },
     };
     const { port, transport } = await serve({ '/t.T/Talk': talk }, limits);
-    const client = new RawFrameClient(port, [[initialWindowSize, 0]]);
-    cleanups.push(() => client.close());
+    const client = new FrameClient(port).open([initialWindowSize, 0]);
+    cleanups.push(() => client.destroy());
     client.send(callFrames(1, '/t.T/Talk'));
     await client.next(frameTypes.rstStream, 1);
     expect(transport.calls).toBe(0);
@@ -110,8 +110,8 @@ describe('a call that has ended, and whose client takes nothing of what is left'
     });
     cleanups.push(() => transport.close({ graceMs: 0 }));
     const { port } = await transport.listen('127.0.0.1', 0);
-    const client = new RawFrameClient(port, [[initialWindowSize, 0]]);
-    cleanups.push(() => client.close());
+    const client = new FrameClient(port).open([initialWindowSize, 0]);
+    cleanups.push(() => client.destroy());
     const fields = headerBlock([
       [':method', 'GET'],
       [':scheme', 'http'],

@@ -8,7 +8,7 @@ import {
   headerBlock,
   http2Frame,
   LongestTurn,
-  RawFrameClient,
+  FrameClient,
   repeat,
   settingsFrame,
   startTestServer,
@@ -38,13 +38,13 @@ async function serve(): Promise<TestServer> {
   return server;
 }
 
-function attack(port: number, settings: readonly (readonly [number, number])[] = []): RawFrameClient {
-  const client = new RawFrameClient(port, settings);
-  cleanups.push(() => client.close());
+function attack(port: number, settings: readonly (readonly [number, number])[] = []): FrameClient {
+  const client = new FrameClient(port).open(...settings);
+  cleanups.push(() => client.destroy());
   return client;
 }
 
-async function openMany(client: RawFrameClient, path: string): Promise<void> {
+async function openMany(client: FrameClient, path: string): Promise<void> {
   for (let first = 0; first < streams; first += 500) {
     client.send(repeat(500, (at) => callFrames(2 * (first + at) + 1, path)));
     await client.settled();
@@ -63,7 +63,7 @@ async function expectEcho(port: number): Promise<void> {
   const other = attack(port);
   other.send(callFrames(1, '/t.T/Echo'));
   await other.next(frameTypes.data, 1);
-  other.close();
+  await other.destroy();
 }
 
 describe.skipIf(process.platform !== 'linux')('no turn of the event loop is long', () => {
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== 'linux')('no turn of the event loop is long
       for (let bytes = 1; bytes <= 5; bytes += 1) {
         client.send(settingsFrame([initialWindowSize, bytes]), settingsFrame([initialWindowSize, 0]));
         await client.settled();
-        client.read.length = 0;
+        client.frames.length = 0;
         await expectEcho(port);
       }
     });
@@ -132,7 +132,7 @@ describe.skipIf(process.platform !== 'linux')('no turn of the event loop is long
       for (let round = 0; round < 20; round += 1) {
         client.send(repeat(1000, () => windowUpdate(0, 1)));
         await client.settled();
-        client.read.length = 0;
+        client.frames.length = 0;
         await expectEcho(port);
       }
     });

@@ -5,7 +5,7 @@ import {
   frameTypes,
   headerBlock,
   http2Frame,
-  RawFrameClient,
+  FrameClient,
 } from '@tenure/test-support';
 import { expect, test } from 'vitest';
 import { serveGateway } from './testing/serve-gateway.ts';
@@ -20,7 +20,7 @@ test('bodies that arrive faster than they are converted are answered, also witho
     routes: { [put]: { kind: 'unary', handle: () => Buffer.alloc(5) } },
     limits,
   });
-  const client = new RawFrameClient(port);
+  const client = new FrameClient(port).open();
   try {
     const head = headerBlock([
       [':method', 'POST'],
@@ -38,9 +38,9 @@ test('bodies that arrive faster than they are converted are answered, also witho
     client.send(...frames);
     const statuses = await Promise.all(ids.map((id) => client.next(frameTypes.headers, id)));
     expect(statuses.some(({ payload }) => payload.includes('429'))).toBe(true);
-    expect(client.read.filter(({ type }) => type === frameTypes.rstStream)).toEqual([]);
+    expect(client.frames.filter(({ type }) => type === frameTypes.rstStream)).toEqual([]);
   } finally {
-    client.close();
+    await client.destroy();
     await close();
   }
 });

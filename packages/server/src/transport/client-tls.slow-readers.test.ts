@@ -3,7 +3,7 @@ import {
   dataFrame,
   frameTypes,
   openFrame,
-  RawFrameClient,
+  FrameClient,
   repeat,
   settingsFrame,
   startTestServer,
@@ -70,17 +70,17 @@ async function serve(limits: Partial<TransportLimits> = {}, tls?: ClientTls): Pr
   return server;
 }
 
-async function open({ port }: TestServer, isSecure = false): Promise<RawFrameClient> {
+async function open({ port }: TestServer, isSecure = false): Promise<FrameClient> {
   const options = { ...clientOptions(testTls), ALPNProtocols: ['h2'] };
   const socket = isSecure ? await secureConnection(port, options) : undefined;
-  const client = new RawFrameClient(port, [[initialWindowSize, 2 ** 31 - 1]], socket);
-  cleanups.push(() => client.close());
+  const client = new FrameClient(port, socket).open([initialWindowSize, 2 ** 31 - 1]);
+  cleanups.push(() => client.destroy());
   client.send(windowUpdate(0, 2 ** 30));
   return client;
 }
 
 /** Reads a chunk, and the next one some turns later. */
-function readSlowly({ socket }: RawFrameClient, turns: number): void {
+function readSlowly({ socket }: FrameClient, turns: number): void {
   socket.on('data', () => {
     socket.pause();
     let left = turns;
@@ -93,8 +93,8 @@ function readSlowly({ socket }: RawFrameClient, turns: number): void {
   });
 }
 
-function bodyOf(client: RawFrameClient, streamId: number): Buffer {
-  const frames = client.read.filter((frame) => frame.type === frameTypes.data && frame.streamId === streamId);
+function bodyOf(client: FrameClient, streamId: number): Buffer {
+  const frames = client.frames.filter((frame) => frame.type === frameTypes.data && frame.streamId === streamId);
   return Buffer.concat(frames.map(({ payload }) => payload));
 }
 
@@ -116,7 +116,7 @@ async function expectNothingHeld({ transport }: TestServer): Promise<void> {
 const paths = ['/t.T/Stream', '/t.T/Talk', '/t.T/Large'];
 
 /** Six calls on one connection; resolves when all of them have ended. */
-async function callAll(client: RawFrameClient, first: number): Promise<void> {
+async function callAll(client: FrameClient, first: number): Promise<void> {
   const calls = [0, 1, 2, 3, 4, 5];
   const ends = calls.map(async (at) => {
     await client.next(frameTypes.headers, 2 * at + 1);
@@ -147,16 +147,16 @@ describe.each([
     const left = leaving.map(async (client, at) => {
       client.send(repeat(6, (call) => callFrames(2 * call + 1, paths[call % 3] ?? '', Buffer.from([call]))));
       for (let frames = 0; frames <= 20 * at; frames += 1) await client.next(frameTypes.data);
-      client.close();
+      await client.destroy();
     });
     await Promise.all([...[...slow, ...quick].map((client, at) => callAll(client, 10 * at)), ...left]);
-    for (const client of [...slow, ...quick]) client.close();
+    for (const client of [...slow, ...quick]) await client.destroy();
     await expectNothingHeld(server);
   });
 });
 
 /** Fills what the system takes for a client that does not read. */
-async function block(server: TestServer, client: RawFrameClient): Promise<void> {
+async function block(server: TestServer, client: FrameClient): Promise<void> {
   client.socket.pause();
   client.send(repeat(8, (at) => callFrames(2 * at + 1, '/t.T/Large')));
   await vi.waitFor(() => expect(server.transport.replyBytes).toBeGreaterThan(large), patience);

@@ -13,20 +13,25 @@ export interface ReceivedFrame {
 /** An HTTP/2 connection whose client sends any bytes, and sees the frames of the server as they are. */
 export class FrameClient {
   readonly socket: Socket;
-  /** All frames so far. */
+  /** All frames so far, but for those that `next` has taken. */
   readonly frames: ReceivedFrame[] = [];
   /** Called for each frame. */
   onFrame: (frame: ReceivedFrame) => void = () => {};
   isClosed = false;
   readonly closed: Promise<void>;
   #waiting: (() => void)[] = [];
+  /** Frames so far, acknowledgements of SETTINGS among them, and calls of `settled`. */
+  #received = 0;
+  #acks = 0;
+  #settled = 0;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(port: number) {
-    this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  /** `socket`: one that is connected, or will be. */
+  constructor(port: number, socket?: Socket) {
+    this.socket = socket ?? connect({ port, host: '127.0.0.1', noDelay: true });
     // The server may reset the connection of a client that it gives up.
     this.socket.on('error', () => {});
-    this.socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    this.socket.on('data', (chunk: Buffer) => this.#read(chunk));
     this.closed = new Promise((resolve) => {
       this.socket.on('close', () => {
         this.isClosed = true;
@@ -63,6 +68,28 @@ export class FrameClient {
     return frame;
   }
 
+  /** The next frame of this type that has not been taken, or that comes. */
+  async next(type: number, streamId?: number): Promise<ReceivedFrame> {
+    for (;;) {
+      const at = this.frames.findIndex(
+        (frame) => frame.type === type && (streamId === undefined || frame.streamId === streamId),
+      );
+      const [found] = at < 0 ? [] : this.frames.splice(at, 1);
+      if (found !== undefined) return found;
+      const seen = this.#received;
+      await this.until(() => this.#received > seen, `a frame of type ${type}`);
+    }
+  }
+
+  /** Resolves when the server has processed what was sent before, and has written its answers: without a PING. */
+  async settled(): Promise<void> {
+    this.send(http2Frame(frameTypes.settings, 0, 0));
+    this.#settled += 1;
+    const wanted = this.#settled;
+    // The acknowledgement of the first SETTINGS comes before.
+    await this.until(() => this.#acks > wanted, 'the acknowledgement of SETTINGS');
+  }
+
   /** Resolves when the server has read everything before: it has answered a PING with this number. */
   async sync(number: number): Promise<void> {
     const payload = Buffer.alloc(8);
@@ -77,7 +104,7 @@ export class FrameClient {
     return this.closed;
   }
 
-  #received(chunk: Buffer): void {
+  #read(chunk: Buffer): void {
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     while (bytes.length >= frameHeadBytes && bytes.length >= frameHeadBytes + bytes.readUIntBE(0, 3)) {
       const end = frameHeadBytes + bytes.readUIntBE(0, 3);
@@ -88,6 +115,8 @@ export class FrameClient {
         payload: bytes.subarray(frameHeadBytes, end),
       };
       bytes = bytes.subarray(end);
+      this.#received += 1;
+      if (frame.type === frameTypes.settings && frame.flags === 1) this.#acks += 1;
       this.frames.push(frame);
       this.onFrame(frame);
     }
