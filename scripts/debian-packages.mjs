@@ -8,6 +8,7 @@ const packages = [
   { name: 'etcd-server', program: 'etcd' },
   { name: 'etcd-client', program: 'etcdctl' },
   { name: 'nghttp2-client', program: 'h2load' },
+  { name: 'curl', program: 'curl' },
   { name: 'strace', program: 'strace' },
   { name: 'faketime', program: 'faketime' },
   { name: 'openssl', program: 'openssl' },
