@@ -16,7 +16,7 @@ export interface OpenCall {
 }
 
 /** What one turn of the event loop has taken from one connection. */
-export interface StreamTurn {
+export interface TurnShare {
   turn: number;
   started: number;
   bytes: number;
@@ -53,8 +53,8 @@ export interface Connection extends CallConnection {
   readonly statusFormat: StatusFormat;
   /** Over TLS. */
   readonly isSecure: boolean;
-  /** Its last turn of the event loop that had any; maintained by StreamStarts. */
-  readonly streamTurn: StreamTurn;
+  /** Its last turn of the event loop that had any; maintained by TurnShares. */
+  readonly turnShare: TurnShare;
   /** The peer is a server of this cluster. */
   trustPeer(): void;
 }

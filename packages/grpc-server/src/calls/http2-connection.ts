@@ -11,7 +11,7 @@ import type { StreamCall } from './stream-call.ts';
 import type { GrpcStatus, StatusFormat } from './grpc-status.ts';
 import type { HttpQueue } from './http-queue.ts';
 import type { ReplyQueue } from './reply-queue.ts';
-import type { StreamStarts } from './stream-starts.ts';
+import type { TurnShares } from './turn-shares.ts';
 import type { TransportLimits } from '../limits/transport-limits.ts';
 import type { TransportLog } from './transport-log.ts';
 
@@ -32,7 +32,7 @@ export interface SharedByConnections {
   readonly budgets: TransportBudgets;
   readonly replies: ReplyQueue;
   readonly http: HttpQueue;
-  readonly starts: StreamStarts;
+  readonly shares: TurnShares;
 }
 
 /** Creates the call of a new stream; undefined when the connection has been closed instead. */
@@ -54,7 +54,7 @@ export class Http2Connection implements Connection, SessionOwner {
   readonly replies: ReplyQueue;
   readonly http: HttpQueue;
   readonly streamBytes: Budget;
-  readonly streamTurn = { turn: 0, started: 0, bytes: 0 };
+  readonly turnShare = { turn: 0, started: 0, bytes: 0 };
   sweeps = 0;
   /** The peer is a server of this cluster. */
   isPeer = false;
@@ -63,7 +63,7 @@ export class Http2Connection implements Connection, SessionOwner {
   /** Called when it has ended. */
   onClosed: () => void = () => {};
   readonly #carrier: Socket;
-  readonly #starts: StreamStarts;
+  readonly #shares: TurnShares;
   readonly #openStream: OpenStream;
   #isCut = false;
   #framesAtSweep = -1;
@@ -77,9 +77,9 @@ export class Http2Connection implements Connection, SessionOwner {
 
   /** `carrier`: the socket that carries its bytes in clear. */
   constructor(carrier: Socket, shared: SharedByConnections, openStream: OpenStream, commonName?: string) {
-    const { limits, log, budgets, replies, http, starts } = shared;
+    const { limits, log, budgets, replies, http, shares } = shared;
     this.#carrier = carrier;
-    this.#starts = starts;
+    this.#shares = shares;
     this.#openStream = openStream;
     this.commonName = commonName;
     this.remoteAddress = carrier.remoteAddress ?? '';
@@ -105,11 +105,11 @@ export class Http2Connection implements Connection, SessionOwner {
   }
 
   mayOpen(): boolean {
-    return this.#starts.mayGoOn(this);
+    return this.#shares.mayOpen(this);
   }
 
   mayRead(bytes: number): boolean {
-    return this.#starts.mayRead(this, bytes);
+    return this.#shares.mayRead(this, bytes);
   }
 
   outputHeld(bytes: number): void {
@@ -132,7 +132,7 @@ export class Http2Connection implements Connection, SessionOwner {
 
   closed(): void {
     clearTimeout(this.#pingTimer);
-    this.#starts.forget(this);
+    this.#shares.forget(this);
     this.onClosed();
   }
 

@@ -16,7 +16,7 @@ import type { HttpStreams } from '../calls/http-stream.ts';
 import { PeerReserve } from './peer-reserve.ts';
 import { sniffProtocol } from './protocol-sniffer.ts';
 import { ReplyQueue } from '../calls/reply-queue.ts';
-import { StreamStarts } from '../calls/stream-starts.ts';
+import { TurnShares } from '../calls/turn-shares.ts';
 import { agreeOn, type ListenerTls, TlsAcceptor } from './tls-acceptor.ts';
 import type { GrpcRoutes, HttpHandler } from '../calls/call.ts';
 import { defaultTransportLimits, type TransportLimits } from '../limits/transport-limits.ts';
@@ -63,7 +63,7 @@ export interface GrpcServer {
  *
  * The stages of a call: at an address with TLS a socket is made secure (tls-acceptor). Its protocol is detected
  * (protocol-sniffer), and an HTTP/2 socket becomes a connection (http2-connection), which is read for its share of each
- * turn of the event loop (stream-starts). The headers of a stream are checked (request-head), and it becomes a call of
+ * turn of the event loop (turn-shares). The headers of a stream are checked (request-head), and it becomes a call of
  * one of three kinds (call-dispatcher, unary-call, server-stream-call, bidi-call), which splits its data into messages
  * (message-reader),
  * runs its handler, and ends with a status in trailers (stream-call). Large replies are built when there is room for
@@ -120,7 +120,7 @@ class SocketServer implements GrpcServer {
       log: options.log,
       statusFormat: options.statusFormat ?? defaultStatusFormat,
       budgets: this.#budgets,
-      starts: new StreamStarts(this.#limits),
+      shares: new TurnShares(this.#limits),
       http: new HttpQueue(options.onHttp, options.log, this.#limits.maxWaitingHttpRequests),
       replies: new ReplyQueue({
         total: this.#budgets.replyBytes,

@@ -1,4 +1,4 @@
-import type { Connection, StreamTurn } from './connection.ts';
+import type { Connection, TurnShare } from './connection.ts';
 import type { TransportLimits } from '../limits/transport-limits.ts';
 
 /** Connections that wait go on for this long in one turn; the last one is finished. */
@@ -10,7 +10,7 @@ const resumeSliceMs = 5;
  * until the next turns, in which connections take turns. So a flood of one client delays the others by one share, and
  * is not stored.
  */
-export class StreamStarts {
+export class TurnShares {
   readonly #limits: TransportLimits;
   /** Connections that are not read, in the order in which they were stopped. */
   readonly #stopped = new Set<Connection>();
@@ -24,7 +24,7 @@ export class StreamStarts {
   }
 
   /** A call has begun. False when the connection has to wait before the next one. */
-  mayGoOn(connection: Connection): boolean {
+  mayOpen(connection: Connection): boolean {
     const turn = this.#turnOf(connection);
     turn.started += 1;
     this.#totalStarted += 1;
@@ -51,13 +51,13 @@ export class StreamStarts {
     this.#stopped.delete(connection);
   }
 
-  #turnOf({ streamTurn }: Connection): StreamTurn {
-    if (streamTurn.turn !== this.#turnNumber) {
-      streamTurn.turn = this.#turnNumber;
-      streamTurn.started = 0;
-      streamTurn.bytes = 0;
+  #turnOf({ turnShare }: Connection): TurnShare {
+    if (turnShare.turn !== this.#turnNumber) {
+      turnShare.turn = this.#turnNumber;
+      turnShare.started = 0;
+      turnShare.bytes = 0;
     }
-    return streamTurn;
+    return turnShare;
   }
 
   #turnSoon(): void {
